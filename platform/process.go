@@ -1,0 +1,180 @@
+// Package platform says what the operating system says: the process table,
+// each process's command line and environment, whether a process runs, and
+// handles to signal one and wait for it. It judges nothing.
+package platform
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Answer is a reply that may be missing. Unknown is neither yes nor no and never
+// a reason to signal anything.
+type Answer int8
+
+const (
+	Unknown Answer = iota
+	No
+	Yes
+)
+
+func (a Answer) String() string {
+	switch a {
+	case No:
+		return "no"
+	case Yes:
+		return "yes"
+	}
+	return "unknown"
+}
+
+// AnswerOf turns a known truth into an Answer.
+func AnswerOf(yes bool) Answer {
+	if yes {
+		return Yes
+	}
+	return No
+}
+
+// Identity names one process for as long as the machine runs: a pid alone is
+// used again. Start is the raw start token, on Linux field 22 of
+// /proc/PID/stat in clock ticks since boot (proc_pid_stat(5)), on macOS
+// p_starttime in µs. It is never derived from the wall clock, which moves.
+type Identity struct {
+	PID   int
+	Start uint64
+}
+
+func (id Identity) String() string {
+	return fmt.Sprintf("%d@%d", id.PID, id.Start)
+}
+
+// EnvState says what is known of a process's environment block.
+type EnvState int8
+
+const (
+	EnvUnread      EnvState = iota // nobody asked
+	EnvPresent                     // read to its end; Vars holds what was asked for
+	EnvOverwritten                 // empty, or no NAME=value list any more; also kernel threads and zombies
+	EnvUnreadable                  // refused, or the read did not come back in time
+)
+
+// Var is one whole NAME=value entry of an environment block.
+type Var struct {
+	Name, Value string
+}
+
+// Process is one row of a Census. Fields that were not read hold their zero
+// value, UID -1.
+type Process struct {
+	PID, PPID, PGID, SID int
+
+	UID        int    // effective user id
+	State      byte   // R S D T t Z X I … of proc_pid_stat(5)
+	Threads    int    // number of threads
+	Start      uint64 // start token, see Identity
+	TTY        int    // device number of the controlling terminal, 0 for none
+	Foreground int    // process group in the foreground of that terminal, -1 for none
+	Kernel     bool   // kernel thread
+	Comm       string // at most 15 bytes on Linux, may hold anything
+
+	Argv      []string // nil: not read, or the process has no command line
+	Titled    bool     // the process overwrote its arguments by one title; Argv is that title, split at blanks
+	Env       EnvState
+	Vars      []Var  // the variables of Query.Names that the block holds, in its order, duplicates included
+	Namespace Answer // whether it lives in the reader's own pid namespace; Unknown before Inspect or where it cannot be told
+}
+
+// ID is the process's identity.
+func (p *Process) ID() Identity { return Identity{p.PID, p.Start} }
+
+// Exited says whether the whole thread group has exited. A zombie leader with
+// live threads has not: its state is Z while num_threads is above 1.
+func (p *Process) Exited() bool {
+	return (p.State == 'Z' || p.State == 'X' || p.State == 'x') && p.Threads <= 1
+}
+
+// Exiting says whether the leader is a zombie, other threads or not.
+func (p *Process) Exiting() bool {
+	return p.State == 'Z' || p.State == 'X' || p.State == 'x'
+}
+
+// Stopped says whether the process is stopped by a signal or a tracer, so that
+// it acts on SIGTERM only once continued.
+func (p *Process) Stopped() bool { return p.State == 'T' || p.State == 't' }
+
+// Program is the last part of argv[0], or the comm where there is no command line.
+func (p *Process) Program() string {
+	if len(p.Argv) == 0 {
+		return p.Comm
+	}
+	name := p.Argv[0]
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// Values returns the values of the variable in the order of the block.
+func (p *Process) Values(name string) []string {
+	var values []string
+	for _, v := range p.Vars {
+		if v.Name == name {
+			values = append(values, v.Value)
+		}
+	}
+	return values
+}
+
+// Liveness answers whether the process that holds a pid runs.
+type Liveness struct {
+	Running Answer
+	Start   uint64 // of the holder; 0 where it cannot be read (hidepid)
+	Kernel  bool   // the holder is a kernel thread
+}
+
+// Counts says how complete a census is.
+type Counts struct {
+	Processes      int `json:"processes"`       // in the table
+	Unreadable     int `json:"unreadable"`      // environment refused or not read in time
+	OtherNamespace int `json:"other_namespace"` // of another pid namespace
+	Overwritten    int `json:"overwritten"`     // environment empty or no NAME=value list
+	Vanished       int `json:"vanished"`        // gone while they were read
+}
+
+// Census is one reading of the whole process table.
+type Census struct {
+	Processes []Process // by ascending pid
+	Counts    Counts
+	Cut       bool   // the deadline ended it before everything was read
+	Began     uint64 // ticks since boot when it began, the unit of Process.Start
+}
+
+// Query says what a census reads beyond the table itself.
+type Query struct {
+	Names []string // environment variables whose values are kept
+	Argv  bool     // the command line of every process, for rules without a marker
+}
+
+// System is what stays the same for the whole run.
+type System struct {
+	PID, PPID, PGID, SID int
+	UID                  int
+	BootID               string
+	Nested               bool // this process lives in a pid namespace below the initial one
+	MaxPID               int  // no larger number can be a pid: 1<<22 on Linux, 99999 on macOS
+	TicksPerSecond       uint64
+}
+
+// ParsePID reads a decimal pid as the kernel prints one: ASCII digits without
+// sign, blank or leading zero.
+func ParsePID(s string) (int, bool) {
+	if s == "" || s[0] == '0' || len(s) > 10 {
+		return 0, false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+	}
+	n, err := strconv.Atoi(s)
+	return n, err == nil
+}
