@@ -12,6 +12,8 @@ type Rules struct {
 	Adopters []string  // names added to the known adopters
 	Protect  []Pattern // commands never touched, beside the built-in ones
 	Stop     Stop      // defaults for rules without their own
+
+	followed []string // what the rules follow that Only left out
 }
 
 // Rule says which processes it is about, when they are orphans, and what to do.
