@@ -77,6 +77,7 @@ type Process struct {
 	TTY        int    // device number of the controlling terminal, 0 for none
 	Foreground int    // process group in the foreground of that terminal, -1 for none
 	Kernel     bool   // kernel thread
+	Ending     bool   // exit has begun (PF_EXITING): environment and arguments are gone already
 	Comm       string // at most 15 bytes on Linux, may hold anything
 
 	Argv      []string // nil: not read, or the process has no command line

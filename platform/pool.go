@@ -1,0 +1,147 @@
+package platform
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// The states of an item. A result is written only in publishing, which a worker
+// enters from claimed alone: once an item is abandoned its worker, whenever it
+// comes back, has nothing left to write to.
+const (
+	free int32 = iota
+	claimed
+	publishing
+	done
+	abandoned
+)
+
+// scratch is a worker's own memory.
+type scratch struct {
+	buf  []byte // what was read last
+	path []byte
+}
+
+// pool spreads n reads over a few workers and survives reads that never return.
+type pool[T any] struct {
+	stall    time.Duration // an item that takes longer is abandoned, at the latest after twice that
+	work     func(s *scratch, item int) T
+	results  []T
+	states   []atomic.Int32
+	next     atomic.Int64 // the next item to claim
+	left     atomic.Int64 // items neither done nor abandoned
+	finished chan struct{}
+}
+
+// worker is one goroutine of a pool.
+type worker struct {
+	item atomic.Int64 // being read, -1 for none
+	seen int64        // item at the last look
+}
+
+func newPool[T any](n int, stall time.Duration, work func(*scratch, int) T) *pool[T] {
+	p := &pool[T]{
+		stall: stall, work: work, results: make([]T, n), states: make([]atomic.Int32, n),
+		finished: make(chan struct{}),
+	}
+	p.left.Store(int64(n))
+	return p
+}
+
+// run works until every item is done or abandoned, or the context ends; then
+// what is left is abandoned and run returns true.
+func (p *pool[T]) run(ctx context.Context, workers int) (cut bool) {
+	if len(p.states) == 0 {
+		return false
+	}
+	crew := make([]*worker, min(workers, len(p.states)))
+	for i := range crew {
+		crew[i] = p.start()
+	}
+	look := time.NewTicker(p.stall)
+	defer look.Stop()
+	for {
+		select {
+		case <-p.finished:
+			return false
+		case <-ctx.Done():
+			return p.stop()
+		case <-look.C:
+			p.relieve(crew)
+		}
+	}
+}
+
+// relieve abandons the items that were already being read at the last look and
+// puts a new worker in the place of the one that hangs.
+func (p *pool[T]) relieve(crew []*worker) {
+	for i, w := range crew {
+		item := w.item.Load()
+		if item >= 0 && item == w.seen && p.abandon(int(item)) {
+			crew[i] = p.start()
+			continue
+		}
+		w.seen = item
+	}
+}
+
+func (p *pool[T]) start() *worker {
+	w := &worker{seen: -1}
+	w.item.Store(-1)
+	go p.loop(w)
+	return w
+}
+
+func (p *pool[T]) loop(w *worker) {
+	s := &scratch{buf: make([]byte, 0, 32<<10), path: make([]byte, 0, 64)}
+	defer w.item.Store(-1)
+	for {
+		i := int(p.next.Add(1)) - 1
+		if i >= len(p.states) || !p.states[i].CompareAndSwap(free, claimed) {
+			return
+		}
+		w.item.Store(int64(i))
+		result := p.work(s, i)
+		if !p.states[i].CompareAndSwap(claimed, publishing) {
+			return // abandoned meanwhile, and this worker replaced
+		}
+		p.results[i] = result
+		p.states[i].Store(done)
+		p.settle()
+	}
+}
+
+// abandon gives an item up unless its result is there or being written.
+func (p *pool[T]) abandon(i int) bool {
+	if p.states[i].CompareAndSwap(claimed, abandoned) || p.states[i].CompareAndSwap(free, abandoned) {
+		p.settle()
+		return true
+	}
+	return false
+}
+
+// stop abandons all that is not done and says whether there was any.
+func (p *pool[T]) stop() (cut bool) {
+	for i := range p.states {
+		cut = p.abandon(i) || cut
+	}
+	for i := range p.states {
+		for p.states[i].Load() == publishing { // a copy in memory, it cannot hang
+			runtime.Gosched()
+		}
+	}
+	return cut
+}
+
+func (p *pool[T]) settle() {
+	if p.left.Add(-1) == 0 {
+		close(p.finished)
+	}
+}
+
+// result is an item's result; ok is false where it was abandoned.
+func (p *pool[T]) result(i int) (result T, ok bool) {
+	return p.results[i], p.states[i].Load() == done
+}

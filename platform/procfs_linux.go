@@ -1,0 +1,165 @@
+package platform
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxFile bounds a read. Arguments and environment together stay below 6 MiB
+// (execve(2)); more is a process that moved its bounds by PR_SET_MM.
+const maxFile = 16 << 20
+
+var errTooLarge = errors.New("larger than an exec allows")
+
+// readFile reads one file below the descriptor to its end: six syscalls less
+// than os.ReadFile spends, on 2,000 processes the difference of 2.7 to 1.
+func readFile(proc int, path, buf []byte) ([]byte, error) {
+	fd, err := openFile(proc, path)
+	if err != nil {
+		return buf[:0], err
+	}
+	defer syscall.Close(fd)
+	buf = buf[:0]
+	for {
+		if cap(buf)-len(buf) < 512 {
+			if buf = slices.Grow(buf, cap(buf)+4096); len(buf) > maxFile {
+				return buf[:0], errTooLarge
+			}
+		}
+		n, err := syscall.Read(fd, buf[len(buf):cap(buf)])
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return buf[:0], err
+		case n == 0:
+			return buf, nil
+		default:
+			buf = buf[:len(buf)+n]
+		}
+	}
+}
+
+func openFile(dir int, path []byte) (int, error) {
+	for {
+		fd, err := syscall.Openat(dir, string(path), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		if err != syscall.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// pids lists the table in ascending order.
+func (r *Reader) pids() ([]int, error) {
+	r.listing.Lock()
+	defer r.listing.Unlock()
+	if _, err := unix.Seek(r.proc, 0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("list /proc: %w", err)
+	}
+	pids, err := numbers(r.proc, make([]int, 0, 512))
+	if err != nil {
+		return nil, fmt.Errorf("list /proc: %w", err)
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids), nil
+}
+
+// numbers appends the numeric names of an open directory.
+func numbers(dir int, list []int) ([]int, error) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := unix.Getdents(dir, buf)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return list, err
+		}
+		list = direntNumbers(buf[:n], list)
+	}
+}
+
+// direntNumbers reads struct linux_dirent64 of getdents(2): inode and offset of
+// 8 bytes, record length of 2, type of 1, the name and its NUL.
+func direntNumbers(b []byte, list []int) []int {
+	const head = 19
+	for len(b) > head {
+		size := int(binary.NativeEndian.Uint16(b[16:]))
+		if size <= head || size > len(b) {
+			break
+		}
+		pid := 0
+		for _, c := range b[head:size] {
+			if c < '0' || c > '9' {
+				if c != 0 {
+					pid = 0
+				}
+				break
+			}
+			pid = pid*10 + int(c-'0')
+		}
+		if pid > 0 {
+			list = append(list, pid)
+		}
+		b = b[size:]
+	}
+	return list
+}
+
+// at sets the scratch's path to PID/name.
+func (s *scratch) at(pid int, name string) []byte {
+	s.path = strconv.AppendInt(s.path[:0], int64(pid), 10)
+	s.path = append(append(s.path, '/'), name...)
+	return s.path
+}
+
+// read reads /proc/PID/name; the bytes are good until the next read.
+func (r *Reader) read(s *scratch, pid int, name string) (data []byte, err error) {
+	s.buf, err = r.file(r.proc, s.at(pid, name), s.buf)
+	return s.buf, err
+}
+
+func (r *Reader) stat(s *scratch, pid int) (stat, error) {
+	data, err := r.read(s, pid, "stat")
+	if err != nil {
+		return stat{}, err
+	}
+	st, err := parseStat(data)
+	if err != nil {
+		return st, fmt.Errorf("stat of pid %d: %w", pid, err)
+	}
+	return st, nil
+}
+
+// owner is the process's effective user, -1 where it cannot be told. It is the
+// directory's: the files of a process that is not dumpable belong to root.
+func (r *Reader) owner(s *scratch, pid int) (int, error) {
+	var st unix.Stat_t
+	s.at(pid, "")
+	if err := unix.Fstatat(r.proc, string(s.path), &st, 0); err != nil {
+		return -1, err
+	}
+	return int(st.Uid), nil
+}
+
+// sameNamespace compares pid namespaces by inode. To see another process's takes
+// the right to trace it.
+func (r *Reader) sameNamespace(s *scratch, pid int) Answer {
+	var st unix.Stat_t
+	if err := unix.Fstatat(r.proc, string(s.at(pid, "ns/pid")), &st, 0); err != nil {
+		return Unknown
+	}
+	return AnswerOf(st.Ino == r.namespace)
+}
+
+// gone says whether the error means that the process is no longer there. For
+// environ alone ESRCH is no proof: see environ.
+func gone(err error) bool {
+	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH)
+}
