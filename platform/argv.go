@@ -17,6 +17,9 @@ type area struct {
 
 // argvArea is the stat's view of the command line.
 func (s *stat) argvArea() area {
+	if s.argEnd < s.argStart {
+		return area{comm: s.comm}
+	}
 	return area{s.argEnd - s.argStart, s.comm}
 }
 

@@ -20,19 +20,26 @@ func (c *Census) recount() {
 	c.Counts = counts
 }
 
-// overwritten says whether the block, not the process, is what is missing.
+// overwritten says whether the block alone is missing: a kernel thread, a zombie
+// and a process that is ending have none.
 func (p *Process) overwritten() bool {
 	return p.Env == EnvOverwritten && !p.Kernel && !p.Ending && !p.Exited()
 }
+
+// halfway says whether the leader has exited and other threads go on.
+func (p *Process) halfway() bool { return p.Exiting() && !p.Exited() }
+
+// unreadable is what a row becomes whose process could not be read.
+func (p *Process) unreadable() { p.Env, p.Vars = EnvUnreadable, nil }
 
 // find is the index of the pid's row.
 func (c *Census) find(pid int) (int, bool) {
 	return slices.BinarySearchFunc(c.Processes, pid, func(p Process, pid int) int { return p.PID - pid })
 }
 
-// drop removes the rows of these pids, which vanished.
-func (c *Census) drop(pids []int) {
+// drop removes the rows of processes that vanished.
+func (c *Census) drop(pids map[int]bool) {
 	before := len(c.Processes)
-	c.Processes = slices.DeleteFunc(c.Processes, func(p Process) bool { return slices.Contains(pids, p.PID) })
+	c.Processes = slices.DeleteFunc(c.Processes, func(p Process) bool { return pids[p.PID] })
 	c.Counts.Vanished += before - len(c.Processes)
 }

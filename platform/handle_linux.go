@@ -57,24 +57,24 @@ func (h *Handle) Close() error { return unix.Close(h.fd) }
 func (h *Handle) Exited() (bool, error) {
 	fds := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}}
 	for {
-		n, err := unix.Poll(fds, 0)
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return false, fmt.Errorf("poll pid %d: %w", h.pid, err)
+		_, err := unix.Poll(fds, 0)
+		switch err {
+		case nil:
+			return h.polled(fds[0].Revents)
+		case unix.EINTR:
 		default:
-			return polled(h, n, fds[0].Revents)
+			return false, fmt.Errorf("poll pid %d: %w", h.pid, err)
 		}
 	}
 }
 
-// polled reads one poll result: a pidfd is readable once the group has exited
-// (5.3), and hangs up once it was waited for (6.9).
-func polled(h *Handle, n int, revents int16) (bool, error) {
-	if n > 0 && revents&unix.POLLNVAL != 0 {
+// polled reads a poll result: a pidfd is readable once the group has exited (5.3),
+// and hangs up as well once it was waited for (6.9).
+func (h *Handle) polled(revents int16) (bool, error) {
+	if revents&(unix.POLLNVAL|unix.POLLERR) != 0 {
 		return false, fmt.Errorf("poll pid %d: %w", h.pid, unix.EBADF)
 	}
-	return n > 0 && revents&unix.POLLIN != 0, nil
+	return revents&(unix.POLLIN|unix.POLLHUP) != 0, nil
 }
 
 // Signal sends the signal to this process and no other. The error is ErrGone
@@ -83,19 +83,19 @@ func (h *Handle) Signal(sig syscall.Signal) error {
 	if h.pid <= 1 {
 		return fmt.Errorf("pid %d is never signalled", h.pid)
 	}
-	return signalError(h.pid, unix.PidfdSendSignal(h.fd, sig, nil, 0))
+	return signalError("pid", h.pid, unix.PidfdSendSignal(h.fd, sig, nil, 0))
 }
 
-func signalError(pid int, err error) error {
+func signalError(kind string, id int, err error) error {
 	switch err {
 	case nil:
 		return nil
 	case unix.ESRCH:
-		return fmt.Errorf("signal pid %d: %w", pid, ErrGone)
+		err = ErrGone
 	case unix.EPERM:
-		return fmt.Errorf("signal pid %d: %w", pid, ErrDenied)
+		err = ErrDenied
 	}
-	return fmt.Errorf("signal pid %d: %w", pid, err)
+	return fmt.Errorf("signal %s %d: %w", kind, id, err)
 }
 
 // noGroupFlag is set once the kernel refused PIDFD_SIGNAL_PROCESS_GROUP.
@@ -106,30 +106,19 @@ var noGroupFlag atomic.Bool
 // else by number, which no other group can have while a member lives: the caller
 // makes sure of one. Groups 0, 1, -1 and this process's own are refused.
 func SignalGroup(pgid int, leader *Handle, sig syscall.Signal) error {
+	const group = "process group"
 	if pgid <= 1 || pgid > maxPID {
-		return fmt.Errorf("process group %d is never signalled", pgid)
+		return fmt.Errorf("%s %d is never signalled", group, pgid)
 	}
 	if pgid == unix.Getpgrp() {
-		return fmt.Errorf("process group %d is this process's own", pgid)
+		return fmt.Errorf("%s %d is this process's own", group, pgid)
 	}
 	if leader != nil && leader.pid == pgid && !noGroupFlag.Load() {
 		err := unix.PidfdSendSignal(leader.fd, sig, nil, unix.PIDFD_SIGNAL_PROCESS_GROUP)
 		if err != unix.EINVAL {
-			return groupError(pgid, err)
+			return signalError(group, pgid, err)
 		}
 		noGroupFlag.Store(true)
 	}
-	return groupError(pgid, unix.Kill(-pgid, sig))
-}
-
-func groupError(pgid int, err error) error {
-	switch err {
-	case nil:
-		return nil
-	case unix.ESRCH:
-		return fmt.Errorf("signal process group %d: %w", pgid, ErrGone)
-	case unix.EPERM:
-		return fmt.Errorf("signal process group %d: %w", pgid, ErrDenied)
-	}
-	return fmt.Errorf("signal process group %d: %w", pgid, err)
+	return signalError(group, pgid, unix.Kill(-pgid, sig))
 }

@@ -158,8 +158,23 @@ func (r *Reader) sameNamespace(s *scratch, pid int) Answer {
 	return AnswerOf(st.Ino == r.namespace)
 }
 
-// gone says whether the error means that the process is no longer there. For
-// environ alone ESRCH is no proof: see environ.
+// threads lists the process's threads.
+func (r *Reader) threads(s *scratch, pid int) []int {
+	dir, err := openFile(r.proc, s.at(pid, "task"))
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(dir)
+	tids, _ := numbers(dir, nil)
+	return tids
+}
+
+func threadFile(tid int, name string) string {
+	return "task/" + strconv.Itoa(tid) + "/" + name
+}
+
+// gone says whether the error means that the process is no longer there. Of
+// environ it is no proof, see there.
 func gone(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH)
 }

@@ -11,14 +11,18 @@ func (r *Reader) Survey(ctx context.Context, c *Census, q Query) error {
 		return err
 	}
 	want := newWanted(q.Names)
-	known, born := r.split(c, pids)
+	born, vanished := c.split(pids)
 	began := c.Began
 	old := *c
 	c.Processes = make([]Process, 0, len(pids))
-	c.Counts.Vanished += len(old.Processes) - known
+	c.Counts.Vanished += vanished
 	r.each(ctx, c, pids, func(s *scratch, i int) reading {
 		return r.survey(s, pids[i], born[i], began, want, q)
 	}, func(i int, got reading) {
+		if got.gone {
+			c.Counts.Vanished++
+			return
+		}
 		if at, ok := old.find(pids[i]); ok && !got.recent {
 			got.keep(&old.Processes[at])
 		}
@@ -28,164 +32,147 @@ func (r *Reader) Survey(ctx context.Context, c *Census, q Query) error {
 	return nil
 }
 
-// split counts the rows that are still listed and marks the pids that have none.
-func (r *Reader) split(c *Census, pids []int) (known int, born []bool) {
+// split marks the pids without a row and counts the rows whose pid is no longer listed.
+func (c *Census) split(pids []int) (born []bool, vanished int) {
 	born = make([]bool, len(pids))
+	vanished = len(c.Processes)
 	for i, pid := range pids {
 		if _, ok := c.find(pid); ok {
-			known++
+			vanished--
 		} else {
 			born[i] = true
 		}
 	}
-	return known, born
+	return born, vanished
 }
 
 // keep takes over what Scan read of the same process.
 func (got *reading) keep(scanned *Process) {
 	row := &got.row
-	if row.Env != EnvUnreadable {
-		row.Env = scanned.Env
+	row.Argv, row.Titled = scanned.Argv, scanned.Titled
+	if row.Env != EnvUnreadable { // else Survey could not read it
+		row.Env, row.Vars = scanned.Env, scanned.Vars
 	}
-	row.Vars, row.Argv, row.Titled = scanned.Vars, scanned.Argv, scanned.Titled
 }
 
 // survey reads the process's row, and its environment if Scan has not read it:
 // no row, or a start no earlier than Scan's, so that the pid may have been used again.
 func (r *Reader) survey(s *scratch, pid int, born bool, began uint64, want *wanted, q Query) reading {
 	got := reading{row: Process{PID: pid, UID: -1}}
-	if _, ok := r.fill(s, &got); !ok || got.gone {
+	if _, ok := r.fill(s, &got); !ok {
 		return got
 	}
 	if got.recent = born || got.row.Start >= began; got.recent {
-		full := r.scan(s, pid, want, q)
-		got.gone = full.gone
-		got.keep(&full.row)
-		got.row.Env = full.row.Env
+		scanned := r.scan(s, pid, want, q)
+		got.gone = scanned.gone
+		got.keep(&scanned.row)
 	}
 	return got
 }
 
-// fill reads stat, owner and namespace. ok is false where stat cannot be read
-// though the process is there (hidepid=1): then the row says unreadable.
+// fill reads stat, owner and namespace. ok is false where the process has
+// vanished or does not show its stat (hidepid=1): then it is unreadable.
 func (r *Reader) fill(s *scratch, got *reading) (st stat, ok bool) {
 	row := &got.row
-	st, err := r.stat(s, row.PID)
-	if err == nil {
-		st.fill(row)
-		st.comm = nil // part of the scratch
-	} else if got.gone = gone(err); got.gone {
-		return st, false
-	} else {
-		row.Env = EnvUnreadable
-	}
-	var ownerErr error
-	if row.UID, ownerErr = r.owner(s, row.PID); ownerErr != nil {
-		got.gone = gone(ownerErr)
-	}
-	row.Namespace = Yes
-	if !row.Kernel {
+	var err error
+	if row.UID, err = r.owner(s, row.PID); err == nil {
 		row.Namespace = r.sameNamespace(s, row.PID)
+		st, err = r.stat(s, row.PID)
 	}
-	return st, err == nil
+	if err != nil {
+		got.gone = gone(err)
+		row.unreadable()
+		return st, false
+	}
+	st.fill(row)
+	if row.Kernel {
+		row.Namespace = Yes
+	}
+	return st, true
 }
 
-// inspectTries bounds how often a process that keeps executing is read again.
+// inspectTries bounds how often a process is read that executes again and again.
 const inspectTries = 3
 
 // Inspect reads the rows of these pids in full, environment and command line
-// anew, and takes care that all of it is of one process and of one image: stat
-// is read before and after, and an exec, which keeps the start token, shows by the
-// addresses. A row whose process has ended is dropped as vanished.
+// anew, all of it of one process and one program: stat is read before and after,
+// where an exec, which keeps the start token, shows by the addresses. The row of
+// a process that has ended, or whose pid another one holds, is dropped as vanished.
 func (r *Reader) Inspect(ctx context.Context, c *Census, pids []int, q Query) {
 	want := newWanted(q.Names)
-	ids := make([]Identity, 0, len(pids))
-	listed := make([]int, 0, len(pids))
+	var listed []int
+	var ids []Identity
 	for _, pid := range pids {
 		if at, ok := c.find(pid); ok {
-			ids = append(ids, c.Processes[at].ID())
-			listed = append(listed, pid)
+			listed, ids = append(listed, pid), append(ids, c.Processes[at].ID())
 		}
 	}
-	kept := make(map[int]bool, len(listed))
-	vanished := c.Counts.Vanished
+	vanished := map[int]bool{}
 	r.each(ctx, c, listed, func(s *scratch, i int) reading {
 		return r.inspect(s, ids[i], want)
 	}, func(i int, got reading) {
-		kept[listed[i]] = true
 		at, _ := c.find(listed[i])
-		if row := &c.Processes[at]; got.row.Env == EnvUnreadable && got.row.State == 0 {
-			row.Env, row.Vars = EnvUnreadable, nil // given up: the rest of the row still holds
-		} else {
-			*row = got.row
+		row := &c.Processes[at]
+		vanished[row.PID] = got.gone
+		if got.row.State == 0 { // given up; what Survey read still holds
+			row.unreadable()
+			return
 		}
+		*row = got.row
 	})
-	c.Counts.Vanished = vanished
-	var dropped []int
-	for _, pid := range listed {
-		if !kept[pid] {
-			dropped = append(dropped, pid)
-		}
-	}
-	c.drop(dropped)
+	c.drop(vanished)
 	c.recount()
 }
 
+// inspect reads one process in full. Without a start token in its row (hidepid=1)
+// any holder of the pid is taken.
 func (r *Reader) inspect(s *scratch, id Identity, want *wanted) reading {
 	var got reading
 	for range inspectTries {
 		got = reading{row: Process{PID: id.PID, UID: -1}}
 		before, ok := r.fill(s, &got)
-		if !ok || got.gone {
+		if !ok {
 			return got
 		}
-		if got.row.Start != id.Start && id.Start != 0 {
+		if before.start != id.Start && id.Start != 0 {
 			got.gone = true
 			return got
 		}
-		r.content(s, &got, &before, want)
-		if got.gone {
+		if r.content(s, &got, &before, want); got.gone {
 			return got
 		}
 		after, err := r.stat(s, id.PID)
-		if err != nil {
-			got.gone = gone(err)
-			got.row.Env, got.row.Vars = EnvUnreadable, nil
+		if err != nil || after.start != before.start {
+			got.gone = err == nil || gone(err)
+			got.row.unreadable()
 			return got
 		}
-		if after.start != before.start {
-			got.gone = true
-			return got
-		}
+		after.fill(&got.row)
 		if after.sameImage(&before) {
-			after.fill(&got.row)
 			return got
 		}
 	}
-	got.row.Env, got.row.Vars = EnvUnreadable, nil
+	got.row.unreadable()
 	return got
 }
 
-// content reads command line, then environment, which takes the former to judge
-// how far a title reaches.
+// content reads the command line, then the environment: the former tells how far a
+// title reaches into the latter.
 func (r *Reader) content(s *scratch, got *reading, st *stat, want *wanted) {
 	row := &got.row
-	block, err := r.read(s, row.PID, "cmdline")
-	if err != nil && gone(err) {
-		got.gone = true
-		return
-	}
 	a := st.argvArea()
-	a.comm = []byte(row.Comm)
-	line := cmdline{}
-	if err == nil {
-		line = parseCmdline(block, a)
+	a.comm = []byte(row.Comm) // st's own was part of the scratch
+	block, err := r.read(s, row.PID, "cmdline")
+	if err != nil {
+		got.gone = gone(err)
+		block = nil
 	}
-	row.Argv, row.Titled = line.argv, line.titled
-	if len(want.names) == 0 {
-		return
+	if len(block) == 0 && row.halfway() {
+		block = r.through(s, row.PID, "cmdline")
 	}
-	argv, titled := row.Argv, row.Titled
-	r.environ(s, got, want, line.overrun)
-	row.Argv, row.Titled = argv, titled
+	line := parseCmdline(block, a)
+	if len(want.names) > 0 && !got.gone {
+		r.environ(s, got, want, line.overrun)
+	}
+	row.setArgv(line)
 }

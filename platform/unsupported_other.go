@@ -4,8 +4,6 @@ package platform
 
 import (
 	"context"
-	"fmt"
-	"runtime"
 	"syscall"
 	"time"
 )
@@ -17,18 +15,16 @@ const (
 	Continue  = syscall.Signal(19)
 )
 
-func unsupported() error { return fmt.Errorf("%w: %s", ErrUnsupported, runtime.GOOS) }
-
 // Reader reads the process table.
 type Reader struct{ stall time.Duration }
 
 // NewReader returns ErrUnsupported.
-func NewReader() (*Reader, error) { return nil, unsupported() }
+func NewReader() (*Reader, error) { return nil, ErrUnsupported }
 
 func (r *Reader) Close() error                                   { return nil }
-func (r *Reader) System() (System, error)                        { return System{}, unsupported() }
-func (r *Reader) Scan(context.Context, Query) (*Census, error)   { return nil, unsupported() }
-func (r *Reader) Survey(context.Context, *Census, Query) error   { return unsupported() }
+func (r *Reader) System() (System, error)                        { return System{}, ErrUnsupported }
+func (r *Reader) Scan(context.Context, Query) (*Census, error)   { return nil, ErrUnsupported }
+func (r *Reader) Survey(context.Context, *Census, Query) error   { return ErrUnsupported }
 func (r *Reader) Inspect(context.Context, *Census, []int, Query) {}
 func (r *Reader) Liveness(int) Liveness                          { return Liveness{} }
 func (r *Reader) Ticks() uint64                                  { return 0 }
@@ -38,15 +34,15 @@ func (r *Reader) Usage(int) Usage                                { return Usage{
 type Handle struct{ pid int }
 
 // OpenHandle returns ErrUnsupported.
-func OpenHandle(int) (*Handle, error) { return nil, unsupported() }
+func OpenHandle(int) (*Handle, error) { return nil, ErrUnsupported }
 
 func (h *Handle) PID() int                    { return h.pid }
 func (h *Handle) Close() error                { return nil }
-func (h *Handle) Exited() (bool, error)       { return false, unsupported() }
-func (h *Handle) Signal(syscall.Signal) error { return unsupported() }
+func (h *Handle) Exited() (bool, error)       { return false, ErrUnsupported }
+func (h *Handle) Signal(syscall.Signal) error { return ErrUnsupported }
 
 // SignalGroup returns ErrUnsupported.
-func SignalGroup(int, *Handle, syscall.Signal) error { return unsupported() }
+func SignalGroup(int, *Handle, syscall.Signal) error { return ErrUnsupported }
 
 // Wait returns ErrUnsupported.
-func Wait(context.Context, []*Handle, time.Time, func(int, time.Time)) error { return unsupported() }
+func Wait(context.Context, []*Handle, time.Time, func(int, time.Time)) error { return ErrUnsupported }

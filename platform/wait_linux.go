@@ -33,13 +33,14 @@ func Wait(ctx context.Context, handles []*Handle, until time.Time, exited func(i
 	w := newWaiter(wake, handles)
 	for len(w.fds) > 1 {
 		left := max(0, time.Until(until))
-		if err := w.poll(left, exited); err != nil {
+		err := w.poll(left, exited)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
 			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if left == 0 {
+		case left == 0:
 			return nil
 		}
 	}
@@ -63,20 +64,20 @@ func newWaiter(wake int, handles []*Handle) *waiter {
 	return w
 }
 
-// poll waits once, for no longer than left, and leaves those out that exited.
-// The Go runtime's own signals interrupt it often.
+// poll waits once, for no longer than left, and leaves those out that exited. The
+// Go runtime's own signals interrupt it often (EINTR).
 func (w *waiter) poll(left time.Duration, exited func(int, time.Time)) error {
 	timeout := unix.NsecToTimespec(int64(left))
 	n, err := unix.Ppoll(w.fds, &timeout, nil)
-	if errors.Is(err, unix.EINTR) || err == nil && n == 0 {
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("poll %d processes: %w", len(w.fds)-1, err)
 	}
+	if n == 0 {
+		return nil
+	}
 	at, keep := time.Now(), 1
 	for i := 1; i < len(w.fds); i++ {
-		gone, err := polled(w.handles[w.index[i]], 1, w.fds[i].Revents)
+		gone, err := w.handles[w.index[i]].polled(w.fds[i].Revents)
 		if err != nil {
 			return err
 		}
