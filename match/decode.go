@@ -1,7 +1,9 @@
 package match
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ const (
 // methods return what they could read; the zero value stands for a mistake.
 type decoder struct {
 	problems *Problems
+	repaired map[place]bool // see parse
 }
 
 // field is a key of a mapping and what reads its value.
@@ -27,6 +30,16 @@ type field struct {
 
 func (d *decoder) problem(at *yaml.Node, message, hint string) {
 	d.problems.add(Problem{Line: at.Line, Column: at.Column, Message: message, Hint: hint})
+}
+
+// problemOf notes an error, and its advice as the hint.
+func (d *decoder) problemOf(at *yaml.Node, what string, err error) {
+	var a *advised
+	if errors.As(err, &a) {
+		d.problem(at, what+": "+a.message, a.advice)
+		return
+	}
+	d.problem(at, what+": "+err.Error(), "")
 }
 
 // file reads the whole document.
@@ -61,7 +74,7 @@ func (d *decoder) refuseExtras(n *yaml.Node, depth int) {
 		d.problem(n, "nested too deeply", "")
 		return
 	case n.Kind == yaml.AliasNode:
-		d.problem(n, fmt.Sprintf("%s without quotes is a YAML alias", quoted("*"+n.Value)), "quote the pattern: '*"+n.Value+"'; aliases are not supported")
+		d.problem(n, fmt.Sprintf("%s without quotes is a YAML alias", quoted("*"+n.Value)), "quote it: '*"+n.Value+"', or write out what it stands for; aliases are not supported")
 	case n.Anchor != "":
 		d.problem(n, fmt.Sprintf("%s without quotes is a YAML anchor", quoted("&"+n.Anchor)), "quote it: '&"+n.Anchor+"'; anchors are not supported")
 	case n.Style&yaml.TaggedStyle != 0:
@@ -74,10 +87,13 @@ func (d *decoder) refuseExtras(n *yaml.Node, depth int) {
 	}
 }
 
-// refused says whether refuseExtras spoke of this very node, so that there is
-// nothing more to say of it.
-func refused(n *yaml.Node) bool {
-	return n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 || n.Tag == "!!merge"
+// refused says whether parse or refuseExtras spoke of this very node, so that
+// there is nothing more to say of it.
+func (d *decoder) refused(n *yaml.Node) bool {
+	if n.Kind == yaml.ScalarNode && (n.Style&yaml.TaggedStyle != 0 || n.Anchor != "" && isNull(n)) {
+		return true
+	}
+	return n.Kind == yaml.AliasNode || n.Tag == "!!merge" || d.repaired[place{n.Line, n.Column}]
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
@@ -98,7 +114,7 @@ func kindOf(n *yaml.Node) string {
 // mapping reads each value of a mapping by its key, and notes unknown and
 // repeated keys. What names it in messages.
 func (d *decoder) mapping(n *yaml.Node, what string, fields []field) bool {
-	if refused(n) {
+	if d.refused(n) {
 		return false
 	}
 	if n.Kind != yaml.MappingNode {
@@ -108,7 +124,13 @@ func (d *decoder) mapping(n *yaml.Node, what string, fields []field) bool {
 	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		if first := lines[key.Value]; first > 0 && key.Kind == yaml.ScalarNode {
+		if key.Kind != yaml.ScalarNode && !d.refused(key) {
+			d.problem(key, fmt.Sprintf("%s is no key", kindOf(key)), "the keys of "+what+" are "+keysOf(fields))
+		}
+		if key.Kind != yaml.ScalarNode || d.refused(key) {
+			continue
+		}
+		if first := lines[key.Value]; first > 0 {
 			d.problem(key, fmt.Sprintf("%s again, it is in line %d already", quoted(key.Value), first), "keep one of them")
 			continue
 		}
@@ -118,21 +140,19 @@ func (d *decoder) mapping(n *yaml.Node, what string, fields []field) bool {
 	return true
 }
 
+// read has the field of that name read the value. A misspelt key counts as what
+// it was meant to be, so that it is not reported missing and its value is judged.
 func (d *decoder) read(key, value *yaml.Node, what string, fields []field) {
-	if refused(key) {
-		return
-	}
-	if key.Kind != yaml.ScalarNode {
-		d.problem(key, fmt.Sprintf("%s is no key", kindOf(key)), "the keys of "+what+" are "+keysOf(fields))
-		return
+	name := key.Value
+	if !slices.Contains(namesOf(fields), name) {
+		d.problem(key, fmt.Sprintf("unknown key %s in %s", quoted(name), what), suggestion(name, namesOf(fields), "the keys are "+keysOf(fields)))
+		name = DidYouMean(name, namesOf(fields))
 	}
 	for _, f := range fields {
-		if f.name == key.Value {
+		if f.name == name {
 			f.read(value)
-			return
 		}
 	}
-	d.problem(key, fmt.Sprintf("unknown key %s in %s", quoted(key.Value), what), suggestion(key.Value, namesOf(fields), "the keys are "+keysOf(fields)))
 }
 
 func namesOf(fields []field) []string {
@@ -148,7 +168,7 @@ func keysOf(fields []field) string { return strings.Join(namesOf(fields), ", ") 
 // list returns the entries of a list, which is never empty.
 func (d *decoder) list(n *yaml.Node, what string) []*yaml.Node {
 	switch {
-	case refused(n):
+	case d.refused(n):
 		return nil
 	case n.Kind == yaml.SequenceNode && len(n.Content) > 0:
 		return n.Content
@@ -176,7 +196,7 @@ func asWritten(n *yaml.Node) string {
 // text returns a scalar as it is written, whatever YAML would take it for: `no`
 // is a name and not false.
 func (d *decoder) text(n *yaml.Node, what string) (string, bool) {
-	if refused(n) {
+	if d.refused(n) {
 		return "", false
 	}
 	if n.Kind != yaml.ScalarNode || isNull(n) {
@@ -184,7 +204,7 @@ func (d *decoder) text(n *yaml.Node, what string) (string, bool) {
 		return "", false
 	}
 	if err := checkText(n.Value); err != nil {
-		d.problem(n, fmt.Sprintf("%s: %s", what, err), "")
+		d.problem(n, fmt.Sprintf("%s %s", what, err), "")
 		return "", false
 	}
 	return n.Value, true
@@ -206,7 +226,7 @@ func (d *decoder) version(root, n *yaml.Node) {
 	switch {
 	case n == nil:
 		d.problem(root, "`version` is missing", "write `version: 1` at the top")
-	case refused(n):
+	case d.refused(n):
 	case n.Kind != yaml.ScalarNode || n.Tag != "!!int":
 		d.problem(n, fmt.Sprintf("`version` is a number, not %s", kindOf(n)), "write `version: 1`")
 	case n.Value != "1":
@@ -242,7 +262,7 @@ func (d *decoder) pattern(n *yaml.Node) Pattern {
 	}
 	p, err := ParsePattern(text)
 	if err != nil {
-		d.problem(n, "pattern: "+err.Error(), "")
+		d.problemOf(n, "pattern", err)
 	}
 	return p
 }
@@ -254,7 +274,7 @@ func (d *decoder) duration(n *yaml.Node, what string, into *time.Duration) {
 	}
 	value, err := ParseDuration(text)
 	if err != nil {
-		d.problem(n, fmt.Sprintf("`%s`: %s", what, err), "")
+		d.problemOf(n, "`"+what+"`", err)
 		return
 	}
 	*into = value

@@ -36,7 +36,7 @@ func (d *decoder) tests(n *yaml.Node) []Test {
 // test reads one entry: the word `adopted`, or a mapping with one key.
 func (d *decoder) test(n *yaml.Node) Test {
 	switch {
-	case refused(n):
+	case d.refused(n):
 		return Test{}
 	case n.Kind == yaml.ScalarNode && !isNull(n):
 		return d.bareTest(n)
@@ -48,7 +48,7 @@ func (d *decoder) test(n *yaml.Node) Test {
 		return Test{}
 	}
 	key, value := n.Content[0], n.Content[1]
-	if refused(key) {
+	if d.refused(key) {
 		return Test{}
 	}
 	return d.testWithValue(key, value)
@@ -110,7 +110,7 @@ func (d *decoder) bound(n *yaml.Node) uint64 {
 	size, err := ParseSize(text)
 	switch {
 	case err != nil:
-		d.problem(n, "`over`: "+err.Error(), "")
+		d.problemOf(n, "`over`", err)
 	case size == 0:
 		d.problem(n, "`over: 0` is over in every process", "write a bound, as in 2GiB")
 	case size < minBareBound && allDigits(text):

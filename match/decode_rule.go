@@ -82,7 +82,7 @@ func (d *decoder) ruleName(n *yaml.Node) string {
 		return ""
 	}
 	if strings.HasPrefix(name, "-") || strings.ContainsFunc(name, notInName) {
-		d.problem(n, fmt.Sprintf("name %s", quoted(name)), "a name is letters, digits, '.', '_' and '-', and begins with no '-'")
+		d.problem(n, fmt.Sprintf("%s is no name for a rule", quoted(name)), "a name is letters, digits, '.', '_' and '-', and begins with no '-'")
 		return ""
 	}
 	return name
@@ -96,7 +96,7 @@ func isNone(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Value == 
 
 // markers reads `marker`: a list, or the word none.
 func (d *decoder) markers(n *yaml.Node) []Marker {
-	if isNone(n) && !refused(n) {
+	if isNone(n) && !d.refused(n) {
 		return nil
 	}
 	var markers []Marker
@@ -131,11 +131,11 @@ func (d *decoder) variable(n *yaml.Node, name string) {
 	case name == "":
 		d.problem(n, "a variable without a name", "write NAME")
 	case strings.HasPrefix(name, "$"):
-		d.problem(n, fmt.Sprintf("variable %s", quoted(name)), "write it without the '$'")
+		d.problem(n, fmt.Sprintf("%s is a reference, not a variable's name", quoted(name)), "write it without the '$'")
 	case strings.ContainsAny(name, "*?[]{}"):
-		d.problem(n, fmt.Sprintf("variable %s: a name is no pattern", quoted(name)), "name each variable")
+		d.problem(n, fmt.Sprintf("%s is a pattern, not a variable's name", quoted(name)), "name each variable")
 	case strings.ContainsFunc(name, notInVariable):
-		d.problem(n, fmt.Sprintf("%s is no name of a variable", quoted(name)), "a name is ASCII letters, digits and '_'")
+		d.problem(n, fmt.Sprintf("%s is no variable's name", quoted(name)), "a name is ASCII letters, digits and '_'")
 	}
 }
 
@@ -148,23 +148,24 @@ func (d *decoder) glob(n *yaml.Node, glob string) {
 	switch {
 	case glob == "":
 		d.problem(n, "a marker without a glob after the '='", "write NAME alone for any value")
-	case isTmp && (rest == "" || hasDots(rest) || strings.Contains(rest, "//") || strings.HasPrefix(rest, "/")):
+	case isTmp && (rest == "" || isUnclean("/"+rest)):
 		d.problem(n, fmt.Sprintf("glob %s can match nothing", quoted(glob)), "name something below <tmp>, as in <tmp>/work-*")
 	case !isTmp && strings.Contains(glob, "<tmp>"):
 		d.problem(n, fmt.Sprintf("glob %s: <tmp> stands only at the beginning, before a '/'", quoted(glob)), "write <tmp>/work-*")
-	case strings.HasPrefix(glob, "/") && (hasDots(glob) || strings.Contains(glob, "//") || len(glob) > 1 && strings.HasSuffix(glob, "/")):
-		d.problem(n, fmt.Sprintf("glob %s can match nothing: values are cleaned of '.', '//' and a '/' at the end", quoted(glob)), "")
+	case strings.HasPrefix(glob, "/") && isUnclean(glob):
+		d.problem(n, fmt.Sprintf("glob %s can match nothing: no value has such a part", quoted(glob)), "write it without '.', '..', '//' and a '/' at the end")
 	default:
 		if err := checkGlob(glob); err != nil {
-			d.problem(n, err.Error(), "")
+			d.problemOf(n, "marker", err)
 		}
 	}
 }
 
-// hasDots says whether a part is `.` or `..`, which no cleaned value has.
-func hasDots(glob string) bool {
-	for part := range strings.SplitSeq(glob, "/") {
-		if part == "." || part == ".." {
+// isUnclean says whether a part of an absolute glob is `.`, `..` or nothing, which
+// no part of a cleaned value is.
+func isUnclean(glob string) bool {
+	for part := range strings.SplitSeq(glob[1:], "/") {
+		if part == "." || part == ".." || part == "" {
 			return true
 		}
 	}

@@ -67,7 +67,7 @@ const (
 // ParsePattern compiles a pattern. The error says what to write instead.
 func ParsePattern(text string) (Pattern, error) {
 	if err := checkText(text); err != nil {
-		return Pattern{}, err
+		return Pattern{}, fmt.Errorf("a pattern %w", err)
 	}
 	if expr, ok := strings.CutPrefix(text, "re:"); ok {
 		return parseExpression(text, expr)
@@ -88,7 +88,7 @@ func ParsePattern(text string) (Pattern, error) {
 
 func parseExpression(text, expr string) (Pattern, error) {
 	if strings.TrimSpace(expr) == "" {
-		return Pattern{}, errors.New("an empty regular expression matches every command")
+		return Pattern{}, &advised{"an empty regular expression matches every command", "write re:EXPR"}
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
@@ -101,11 +101,11 @@ func parseExpression(text, expr string) (Pattern, error) {
 func checkText(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return errors.New("empty")
+		return errors.New("is empty")
 	case len(text) > maxText:
-		return fmt.Errorf("longer than %d bytes", maxText)
+		return fmt.Errorf("is longer than %d bytes", maxText)
 	case !utf8.ValidString(text):
-		return errors.New("not UTF-8")
+		return errors.New("is not UTF-8")
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return errors.New("holds a control character, such as a tab or a line break")
 	}
@@ -122,7 +122,7 @@ func splitWords(text string) ([]string, error) {
 			i++
 		case i == len(text) || text[i] == ' ':
 			if i == begin {
-				return nil, errors.New(`an empty word: put one blank between words, none around them, and \ before a blank that belongs to a word`)
+				return nil, &advised{"an empty word", `put one blank between words, none around them, and \ before a blank that belongs to a word`}
 			}
 			words = append(words, text[begin:i])
 			begin = i + 1
@@ -137,7 +137,7 @@ func splitWords(text string) ([]string, error) {
 // checkGlob refuses what doublestar cannot match, or not in reasonable time.
 func checkGlob(glob string) error {
 	if !doublestar.ValidatePattern(glob) {
-		return fmt.Errorf(`bad glob %s: a bracket or brace is not closed or empty, or a \ stands last; put \ before a character that is meant as such`, quoted(glob))
+		return &advised{"bad glob " + quoted(glob) + `: a bracket or brace is not closed or is empty, or a \ stands last`, `put \ before a character that is meant as it is`}
 	}
 	if alternatives(glob) > maxAlternatives {
 		return fmt.Errorf("the braces of %s stand for more than %d texts", quoted(glob), maxAlternatives)
@@ -264,7 +264,7 @@ func isCommandOption(arg string) bool {
 	if len(arg) < 2 || len(arg) > 8 || arg[0] != '-' || arg[len(arg)-1] != 'c' {
 		return false
 	}
-	return arg[1] != '-' || arg == "--c"
+	return arg[1] != '-'
 }
 
 // isOnePath says whether an argument with blanks is written like one path: it

@@ -28,7 +28,8 @@ type Problems struct {
 	Source string
 	List   []Problem
 	More   int // found beyond those in List
-	data   []byte
+
+	data []byte
 }
 
 // Error shows each mistake as "FILE:LINE:COLUMN: message", with the line, a caret
@@ -60,11 +61,19 @@ func writeExcerpt(out *strings.Builder, line string, problem Problem) {
 		return
 	}
 	before, after := splitAtColumn(line, problem.Column)
-	before, after = lastColumns(before, maxExcerpt*2/3), firstColumns(after, maxExcerpt/3)
+	if fits(line) {
+		before, after = escaped(before), escaped(after)
+	} else {
+		before, after = lastColumns(before, maxExcerpt/2), firstColumns(after, maxExcerpt/2)
+	}
 	margin := strconv.Itoa(problem.Line)
 	blank := strings.Repeat(" ", len(margin))
 	fmt.Fprintf(out, "\n  %s | %s%s", margin, before, after)
 	fmt.Fprintf(out, "\n  %s | %s^", blank, strings.Repeat(" ", columns(before)))
+}
+
+func fits(line string) bool {
+	return len(line) <= 4*maxExcerpt && columns(escaped(line)) <= maxExcerpt
 }
 
 func splitAtColumn(line string, column int) (before, after string) {
@@ -125,6 +134,13 @@ func escapedRune(r rune) string {
 	quoted := strconv.QuoteRune(r)
 	return quoted[1 : len(quoted)-1]
 }
+
+// advised is an error that knows what to write instead.
+type advised struct {
+	message, advice string
+}
+
+func (e *advised) Error() string { return e.message + "; " + e.advice }
 
 // quoted shows a text of the file within a message, cut where it is long.
 func quoted(s string) string {

@@ -18,26 +18,32 @@ func withoutBOM(data []byte) []byte {
 	return bytes.TrimPrefix(data, []byte("\ufeff"))
 }
 
+// place is a line and a column.
+type place [2]int
+
 // parse returns the one document of a file, or nil and problems.
 //
 // An unquoted `*/node` ends the YAML parser, and what is wrong after it would
 // only show in the next run. So its first character is replaced, the file parsed
 // again, and the rest judged; with a problem noted nothing of it is ever used.
-func parse(data []byte, problems *Problems) *yaml.Node {
+// Repaired are the places where that was done.
+func parse(data []byte, problems *Problems) (root *yaml.Node, repaired map[place]bool) {
 	if !checkBytes(data, problems) {
-		return nil
+		return nil, nil
 	}
+	repaired = map[place]bool{}
 	for budget := maxRepaired; ; budget -= len(data) {
 		var documents []yaml.Node
 		err := yaml.Load(data, &documents, yaml.WithAllDocuments())
 		if err == nil {
-			return onlyDocument(documents, problems)
+			return onlyDocument(documents, problems), repaired
 		}
 		problem, at := syntaxProblem(err, data)
 		problems.add(problem)
 		if at < 0 || budget < len(data) || len(problems.List) == maxProblems {
-			return nil
+			return nil, nil
 		}
+		repaired[place{problem.Line, problem.Column}] = true
 		data = bytes.Clone(data)
 		data[at] = 'x'
 	}
@@ -109,21 +115,30 @@ func syntaxProblem(err error, data []byte) (problem Problem, repair int) {
 		return Problem{Line: 1, Column: 1, Message: "not YAML: " + err.Error()}, -1
 	}
 	problem = Problem{Line: load.Mark.Line, Column: load.Mark.Column, Message: "not YAML: " + load.Message}
-	if strings.HasPrefix(load.ContextMsg, "while scanning a") && load.ContextMark.Line > 0 {
+	if beginsEarlier(load) {
 		problem.Line, problem.Column = load.ContextMark.Line, load.ContextMark.Column
 	}
 	at := placeInFile(&problem, data)
 	explain(&problem, load, data[at:])
-	if at < len(data) && strings.IndexByte("*@`%", data[at]) >= 0 && problem.Column > 1 {
-		return problem, at
+	if at == len(data) || strings.IndexByte("*@`%", data[at]) < 0 || data[at] == '%' && problem.Column == 1 {
+		return problem, -1
 	}
-	return problem, -1
+	return problem, at
+}
+
+// beginsEarlier says whether the mistake is better shown where its construct
+// begins: an open quote ends with the file.
+func beginsEarlier(load *yaml.LoadError) bool {
+	switch load.ContextMsg {
+	case "while scanning an alias", "while scanning an anchor", "while scanning a tag", "while scanning a quoted scalar":
+		return load.ContextMark.Line > 0
+	}
+	return false
 }
 
 // placeInFile moves a problem to a place that is there, and returns its byte.
 func placeInFile(problem *Problem, data []byte) int {
-	problem.Line = max(problem.Line, 1)
-	problem.Column = max(problem.Column, 1)
+	problem.Line, problem.Column = max(problem.Line, 1), max(problem.Column, 1)
 	begin := 0
 	for line := 1; line < problem.Line; line++ {
 		next := bytes.IndexByte(data[begin:], '\n')
@@ -147,7 +162,7 @@ func explain(problem *Problem, load *yaml.LoadError, rest []byte) {
 	case len(rest) > 0 && rest[0] == '*':
 		problem.Message = fmt.Sprintf("%s without quotes is a YAML alias", quoted(word))
 		problem.Hint = "quote the pattern: '" + word + "'"
-	case len(rest) > 0 && rest[0] == '\t':
+	case len(rest) > 0 && rest[0] == '\t', strings.Contains(load.Message, "tab character"):
 		problem.Message = "a tab indents nothing in YAML"
 		problem.Hint = "indent with blanks"
 	case strings.Contains(load.Message, "cannot start any token"):

@@ -56,10 +56,10 @@ func ParseSize(text string) (uint64, error) {
 	factor, ok := sizeUnit(text[len(number):])
 	whole, fraction, dotted := strings.Cut(number, ".")
 	if !ok || !allDigits(whole) || dotted && !allDigits(fraction) {
-		return 0, fmt.Errorf("%s is no size: %s", quoted(text), sizeHint(text))
+		return 0, &advised{quoted(text) + " is no size", sizeHint(text)}
 	}
 	if dotted && factor == 1 {
-		return 0, fmt.Errorf("%s is no size: there is no half a byte; a unit is missing, as in 1.5GiB", quoted(text))
+		return 0, &advised{quoted(text) + " is a part of a byte", "write a unit, as in 1.5GiB"}
 	}
 	n, err := strconv.ParseUint(whole, 10, 64)
 	high, low := bits.Mul64(n, factor)
@@ -163,12 +163,12 @@ func cutDays(text string) (days time.Duration, rest string, err error) {
 
 func badDuration(text string) error {
 	if strings.HasPrefix(text, "-") {
-		return fmt.Errorf("%s is negative: write a span of time, as in 30s", quoted(text))
+		return &advised{quoted(text) + " is negative", "write a span of time, as in 30s"}
 	}
 	if allDigits(text) && len(text) < 10 {
-		return fmt.Errorf("%s has no unit: write %ss, %sm, %sh or %sd", quoted(text), text, text, text, text)
+		return &advised{quoted(text) + " has no unit", fmt.Sprintf("write %ss, %sm, %sh or %sd", text, text, text, text)}
 	}
-	return fmt.Errorf("%s is no duration: write numbers with units, as in 500ms, 90s, 1h30m or 2d", quoted(text))
+	return &advised{quoted(text) + " is no duration", "write numbers with units, as in 500ms, 90s, 1h30m or 2d"}
 }
 
 func tooLong(text string) error {

@@ -1,0 +1,188 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"reaper/platform"
+)
+
+// inits are the programs that as pid 1 take in every orphan of their namespace.
+// Any other pid 1 (a test runner, a shell) is a live parent: its children were
+// born below it.
+var inits = []string{"systemd", "init", "launchd", "tini", "tini-static", "dumb-init", "docker-init", "podman-init",
+	"catatonit", "s6-svscan", "s6-linux-init", "runit", "runit-init", "openrc-init", "procd", "dinit", "finit", "shepherd"}
+
+// carriers are inits that run one program, their oldest child, which is not adopted.
+var carriers = []string{"tini", "tini-static", "dumb-init", "docker-init", "podman-init", "catatonit"}
+
+// adoption is the answer to "is the parent an adopter": yes and no with the
+// facts in words, or unknown.
+type adoption struct {
+	is     platform.Answer
+	parent int
+	detail string
+}
+
+// adopted tells whether the process was taken in by an adopter.
+func (j *judge) adopted(p *platform.Process) adoption {
+	unknown := func(format string, args ...any) adoption {
+		return adoption{platform.Unknown, p.PPID, fmt.Sprintf(format, args...)}
+	}
+	if p.PPID == 0 {
+		return unknown("its parent is outside this pid namespace")
+	}
+	parent := j.world.Table.Get(p.PPID)
+	switch {
+	case parent == nil:
+		return unknown("its parent %d cannot be seen", p.PPID)
+	case parent.Exiting():
+		return unknown("its parent %d is exiting", p.PPID)
+	case parent.Start > p.Start:
+		return unknown("its parent %d is younger than itself: the reading is torn", p.PPID)
+	}
+	if _, top := j.world.Table.Ancestors(p.PID); top == TopCycle {
+		return unknown("its ancestors form a cycle")
+	}
+	name := label(parent)
+	switch is := j.adopter(parent, p); is {
+	case platform.Unknown:
+		return unknown("its parent %s cannot be told from an adopter", name)
+	case platform.No:
+		return j.sessionLeft(parent, p)
+	}
+	if slices.Contains(carriers, parent.Program()) || isRelay(parent) {
+		if j.oldestChild(parent.PID) == p.PID {
+			return adoption{platform.No, parent.PID, fmt.Sprintf("is the program that %s runs", name)}
+		}
+	}
+	return adoption{platform.Yes, parent.PID, "adopted by " + name}
+}
+
+// adopter tells whether q takes in children whose parent died, as far as p is concerned.
+func (j *judge) adopter(q, p *platform.Process) platform.Answer {
+	if j.namedAdopter(q) {
+		return platform.Yes
+	}
+	if len(q.Argv) == 0 {
+		return platform.Unknown
+	}
+	if q.PID == 1 {
+		// Both names: a shell script called init has comm "init" and argv[0] "/bin/sh".
+		return platform.AnswerOf(slices.Contains(inits, programWord(q.Program())) && slices.Contains(inits, q.Comm) || isRelay(q))
+	}
+	if isRelay(q) {
+		return platform.Yes
+	}
+	userManager := q.Program() == "systemd" && slices.Contains(q.Argv[1:], "--user") && q.UID == p.UID
+	return platform.AnswerOf(userManager)
+}
+
+// sessionLeft is the proof below a pid 1 that is no known init: the process was
+// born in a session that is neither its own nor pid 1's, and whose leader is
+// gone, so whoever started it has died. A gone group leader proves nothing: of
+// `a | b` run by a job-control shell, b outlives a.
+func (j *judge) sessionLeft(parent, p *platform.Process) adoption {
+	no := adoption{platform.No, parent.PID, "its parent is " + label(parent)}
+	if parent.PID != 1 || p.SID == 0 || p.SID == p.PID || p.SID == parent.SID {
+		return no
+	}
+	k, ok := j.ask(Fact{Kind: FactRunning, PID: p.SID})
+	if !ok || k.Live.Running != platform.No {
+		return no
+	}
+	return adoption{platform.Yes, parent.PID, fmt.Sprintf("adopted by %s: its session's leader %d is gone", label(parent), p.SID)}
+}
+
+func (j *judge) namedAdopter(q *platform.Process) bool {
+	for _, name := range j.rules.Adopters {
+		short := name
+		if len(short) > 15 { // the kernel keeps 15 bytes, proc_pid_comm(5)
+			short = short[:15]
+		}
+		if q.Comm == short || len(q.Argv) > 0 && q.Program() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// isRelay recognises WSL's init and the relays it forks for each console.
+func isRelay(q *platform.Process) bool {
+	return len(q.Argv) > 0 && q.Argv[0] == "/init" &&
+		(q.Comm == "init" || strings.HasPrefix(q.Comm, "init(") || strings.HasPrefix(q.Comm, "Relay("))
+}
+
+// oldestChild is the first started child; within one tick the lower pid counts as older.
+func (j *judge) oldestChild(pid int) int {
+	oldest, start := 0, uint64(0)
+	for _, child := range j.world.Table.Children(pid) {
+		if c := j.world.Table.Get(child); oldest == 0 || c.Start < start {
+			oldest, start = child, c.Start
+		}
+	}
+	return oldest
+}
+
+func programWord(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	return word
+}
+
+// label is a process in a sentence: "systemd --user (1203)".
+func label(p *platform.Process) string {
+	name := p.Program()
+	if name == "systemd" && len(p.Argv) > 1 && slices.Contains(p.Argv[1:], "--user") {
+		name += " --user"
+	}
+	if name == "" {
+		name = p.Comm
+	}
+	return fmt.Sprintf("%s (%d)", name, p.PID)
+}
+
+func (j *judge) testAdopted(p *platform.Process, v Verdict) Verdict {
+	switch a := j.adopted(p); a.is {
+	case platform.Yes:
+		return v.prove(Adopted, a.detail)
+	case platform.No:
+		return v.spare(NotAdopted, a.detail, a.parent)
+	default:
+		return v.spare(UnknownReason, a.detail, 0)
+	}
+}
+
+// testUnowned walks up: processes that the rule matches (launchers and their
+// payload) count as one; the walk must reach an adopter, and no owner may run
+// anywhere above.
+func (j *judge) testUnowned(t Test, r *Rule, p *platform.Process, v Verdict) Verdict {
+	up, top := j.world.Table.Ancestors(p.PID)
+	if top == TopCycle {
+		return v.spare(UnknownReason, "its ancestors form a cycle", 0)
+	}
+	for _, pid := range up {
+		if a := j.world.Table.Get(pid); !a.Exiting() && t.Owner.Match(a.Argv) {
+			return v.spare(Owned, "owned by "+label(a)+", which is running", pid)
+		}
+	}
+	for link := p; ; {
+		a := j.adopted(link)
+		switch a.is {
+		case platform.Yes:
+			return v.prove(Unowned, fmt.Sprintf("no running %s above it, %s", t.Owner.Text, a.detail))
+		case platform.Unknown:
+			return v.spare(UnknownReason, a.detail, 0)
+		}
+		parent := j.world.Table.Get(link.PPID)
+		if !j.matches(r, parent, parent.Vars) {
+			return v.spare(Owned, "below "+label(parent)+", which is running", parent.PID)
+		}
+		link = parent
+	}
+}
+
+// Adopted says whether an adopter has taken the process in.
+func (j *Judgement) Adopted(p *platform.Process) bool {
+	return j.judge.adopted(p).is == platform.Yes
+}

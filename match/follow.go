@@ -1,0 +1,140 @@
+package match
+
+import (
+	"fmt"
+
+	"reaper/platform"
+)
+
+// FollowState is what a process's followed-pid variable says.
+type FollowState int8
+
+const (
+	FollowNone     FollowState = iota // no such variable, or no value that is a pid
+	FollowDead                        // every value names a process that is not running
+	FollowUnknown                     // cannot be told
+	FollowRecycled                    // the number is held by what may be a stranger
+	FollowLive                        // a followed process runs
+)
+
+// Follow is the answer for one variable of one process.
+type Follow struct {
+	State  FollowState
+	PID    int // the followed pid that decided
+	Start  uint64
+	Detail string
+}
+
+// follow answers a variable. Where a block holds it twice the most alive value
+// counts: any live one spares.
+func (j *judge) follow(p *platform.Process, vars []platform.Var, name string) Follow {
+	var worst Follow
+	for _, v := range vars {
+		if v.Name != name {
+			continue
+		}
+		pid, start, hasStart, ok := ParseFollowed(v.Value, j.world.System.MaxPID)
+		if !ok {
+			continue
+		}
+		if f := j.followed(p, v, pid, start, hasStart); f.State > worst.State {
+			worst = f
+		}
+	}
+	return worst
+}
+
+func (j *judge) followed(p *platform.Process, v platform.Var, pid int, start uint64, hasStart bool) Follow {
+	f := Follow{PID: pid, Start: start}
+	say := func(state FollowState, format string, args ...any) Follow {
+		f.State, f.Detail = state, fmt.Sprintf(format, args...)
+		return f
+	}
+	if holder := j.issuedOutside(p, v); holder != 0 {
+		return say(FollowUnknown, "%s=%s came from outside this pid namespace (process %d has it too), so its number means nothing here", v.Name, v.Value, holder)
+	}
+	if pid == p.PID && (!hasStart || start == p.Start) {
+		return say(FollowLive, "follows itself (%d), which is running", pid)
+	}
+	k, ok := j.ask(Fact{Kind: FactRunning, PID: pid})
+	if !ok {
+		return say(FollowUnknown, "follows %d, of which nothing is known yet", pid)
+	}
+	live := k.Live
+	switch {
+	case live.Running == platform.No:
+		return say(FollowDead, "follows %d, which is not running", pid)
+	case live.Running == platform.Unknown:
+		return say(FollowUnknown, "follows %d, and whether it is running cannot be told", pid)
+	case hasStart && live.Start == 0:
+		return say(FollowUnknown, "follows %d@%d; %d is running, but its start cannot be read", pid, start, pid)
+	case hasStart && live.Start != start:
+		return say(FollowDead, "follows %d@%d, which is not running (%d is used again, by %d@%d)", pid, start, pid, pid, live.Start)
+	case hasStart:
+		return say(FollowLive, "follows %d@%d, which is running", pid, start)
+	case live.Kernel || live.Start > p.Start:
+		return say(FollowRecycled, "follows %d, which is alive, possibly recycled: its holder is %s", pid, stranger(live))
+	}
+	return say(FollowLive, "follows %d, which is running", pid)
+}
+
+func stranger(l platform.Liveness) string {
+	if l.Kernel {
+		return "a kernel thread"
+	}
+	return "younger than its follower"
+}
+
+// issuedOutside returns the pid of the namespace's init, or of an ancestor (or
+// the process itself) that entered from outside, where that carries the same
+// value: such a number was issued by the outer namespace. 0: not so.
+func (j *judge) issuedOutside(p *platform.Process, v platform.Var) int {
+	if !j.world.System.Nested {
+		return 0
+	}
+	up, _ := j.world.Table.Ancestors(p.PID)
+	for _, pid := range append(up, p.PID, 1) {
+		a := j.world.Table.Get(pid)
+		if a != nil && a.PPID == 0 && has(a.Vars, v) {
+			return pid
+		}
+	}
+	return 0
+}
+
+func has(vars []platform.Var, v platform.Var) bool {
+	for _, o := range vars {
+		if o == v {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *judge) testFollows(t Test, p *platform.Process, vars []platform.Var, v Verdict) (Verdict, bool) {
+	f := j.follow(p, vars, t.Name)
+	switch f.State {
+	case FollowDead:
+		return v.prove(Follows, f.Detail), true
+	case FollowLive:
+		return v.spare(ParentRunning, f.Detail, f.PID), true
+	case FollowRecycled:
+		return v.spare(PossiblyRecycled, f.Detail, f.PID), true
+	case FollowUnknown:
+		return v.spare(UnknownReason, f.Detail, 0), true
+	}
+	return v, false
+}
+
+// LiveFollow returns what a process follows by any variable that any rule
+// follows, if that runs, may run or cannot be told: work that must not be
+// stopped along with something else.
+func (j *Judgement) LiveFollow(p *platform.Process) (Follow, bool) {
+	var worst Follow
+	for _, name := range j.judge.rules.FollowNames() {
+		if f := j.judge.follow(p, p.Vars, name); f.State > worst.State {
+			worst = f
+		}
+	}
+	return worst, worst.State > FollowDead
+}

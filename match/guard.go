@@ -1,0 +1,189 @@
+package match
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"reaper/platform"
+)
+
+// SystemdMark is the variable in which systemd (248 and later) tells a service's
+// main process its own pid, systemd.exec(5). It is inherited, so only a process
+// that finds its own pid in it is one.
+const SystemdMark = "SYSTEMD_EXEC_PID"
+
+// guard returns why the process is never touched as an orphan, whatever a rule says; "" if it may be.
+func (j *judge) guard(p *platform.Process) (Reason, string) {
+	switch {
+	case p.PID <= 1:
+		return Protected, fmt.Sprintf("pid %d is never touched", p.PID)
+	case p.Kernel:
+		return Protected, "a kernel thread"
+	}
+	if reason, detail := j.sweeper(p); reason != "" {
+		return reason, detail
+	}
+	if reason, detail := j.foreign(p); reason != "" {
+		return reason, detail
+	}
+	if reason, detail := j.shield(p); reason != "" {
+		return reason, detail
+	}
+	return j.onTerminal(p)
+}
+
+func (j *judge) sweeper(p *platform.Process) (Reason, string) {
+	switch {
+	case p.PID == j.world.System.PID:
+		return Sweeper, "this sweep itself"
+	case j.mine[p.PID]:
+		return Sweeper, "an ancestor of this sweep"
+	case isSweep(p):
+		return Sweeper, "another running sweep"
+	}
+	return "", ""
+}
+
+// isSweep recognises another sweep by its program and command word.
+func isSweep(p *platform.Process) bool {
+	return p.Program() == "reaper" && slices.Contains(p.Argv, "sweep")
+}
+
+func (j *judge) foreign(p *platform.Process) (Reason, string) {
+	switch {
+	case p.UID != j.world.System.UID && !j.world.AllUsers:
+		return OtherUser, fmt.Sprintf("belongs to user %d; --all-users would judge it", p.UID)
+	case p.Env == platform.EnvUnreadable:
+		return EnvUnreadable, "its environment cannot be read"
+	case p.Namespace == platform.No:
+		return OtherNamespace, "lives in another pid namespace, where its numbers mean something else"
+	case p.Namespace == platform.Unknown:
+		return UnknownReason, "its pid namespace cannot be read"
+	}
+	return "", ""
+}
+
+// shield returns whether the process itself is protected or a service's own main process.
+func (j *judge) shield(p *platform.Process) (Reason, string) {
+	if what := j.protected(p); what != "" {
+		return Protected, "matches protect: " + what
+	}
+	for _, value := range p.Values(SystemdMark) {
+		if pid, ok := platform.ParsePID(value); ok && pid == p.PID {
+			return Service, "the main process of a systemd service (" + SystemdMark + ")"
+		}
+	}
+	return "", ""
+}
+
+// onTerminal spares what is in use: a session leader with a controlling
+// terminal, and what runs in that terminal's foreground.
+func (j *judge) onTerminal(p *platform.Process) (Reason, string) {
+	switch {
+	case p.TTY == 0:
+		return "", ""
+	case p.SID == p.PID:
+		return OnTerminal, "leads a session on a terminal"
+	case p.PGID > 0 && p.PGID == p.Foreground:
+		return OnTerminal, "in the foreground of a terminal"
+	}
+	return "", ""
+}
+
+func (j *judge) protected(p *platform.Process) string {
+	for i := range j.rules.Protect {
+		if j.rules.Protect[i].Match(p.Argv) {
+			return j.rules.Protect[i].Text
+		}
+	}
+	return builtinProtected(p)
+}
+
+// shieldedBy is the protected or service ancestor that passed markers on.
+type shieldedBy struct {
+	reason Reason
+	detail string
+}
+
+// ownVars drops the variables whose value a protected ancestor or a service
+// carries as well: those were inherited from it and prove nothing. A process that
+// was stamped anew keeps its own.
+func (j *judge) ownVars(p *platform.Process) ([]platform.Var, shieldedBy) {
+	var by shieldedBy
+	own := p.Vars
+	up, _ := j.world.Table.Ancestors(p.PID)
+	for _, pid := range up {
+		a := j.world.Table.Get(pid)
+		if len(a.Vars) == 0 {
+			continue
+		}
+		reason, _ := j.shield(a)
+		if reason == "" {
+			continue
+		}
+		kept := slices.DeleteFunc(slices.Clone(own), func(v platform.Var) bool { return has(a.Vars, v) })
+		if len(kept) < len(own) {
+			by = shieldedBy{reason, "inherited its marker from " + label(a)}
+		}
+		own = kept
+	}
+	return own, by
+}
+
+// MemberGuard returns why a process must be left out of a tree that it belongs
+// to by birth, "" if it need not be. A terminal or another pid namespace are no
+// reason there: it goes with the tree.
+func (j *Judgement) MemberGuard(p *platform.Process) (Reason, string) {
+	if p.PID <= 1 || p.Kernel {
+		return Protected, "never touched"
+	}
+	if reason, detail := j.judge.sweeper(p); reason != "" {
+		return reason, detail
+	}
+	if p.UID != j.judge.world.System.UID && !j.judge.world.AllUsers {
+		return OtherUser, fmt.Sprintf("belongs to user %d", p.UID)
+	}
+	return j.judge.shield(p)
+}
+
+// server is a program that outlives by design whoever happened to start it, and
+// so carries that one's markers for ever.
+type server struct {
+	program string // glob for the last part of argv[0], or for the comm
+	word    string // glob that one further argument must match, "" for none
+}
+
+// servers: terminal multiplexers, key and bus daemons, sound servers, container
+// monitors, terminal emulators, and build daemons that many runs share.
+var servers = []server{
+	{"tmux", ""}, {"tmux: server", ""}, {"SCREEN", ""}, {"screen", ""}, {"zellij", ""}, {"dtach", ""}, {"abduco", ""},
+	{"mosh-server", ""}, {"ssh-agent", ""}, {"gpg-agent", ""}, {"dbus-daemon", ""}, {"dbus-broker", ""},
+	{"dbus-broker-launch", ""}, {"pipewire", ""}, {"pipewire-pulse", ""}, {"wireplumber", ""}, {"pulseaudio", ""},
+	{"emacs*", "--daemon*"}, {"emacs*", "--fg-daemon*"}, {"emacs*", "--bg-daemon*"},
+	{"conmon", ""}, {"catatonit", "-P"}, {"podman", "pause"}, {"podman pause", ""},
+	{"gnome-terminal-server", ""}, {"gnome-terminal-*", ""}, {"konsole", ""}, {"xterm", ""}, {"kitty", ""}, {"alacritty", ""},
+	{"wezterm*", ""}, {"foot", ""}, {"footserver", ""}, {"ghostty", ""}, {"urxvt*", ""}, {"xfce4-terminal", ""}, {"terminator", ""},
+	{"tilix", ""}, {"ptyxis*", ""}, {"iTerm2", ""}, {"Terminal", ""},
+	{"bazel(*", ""}, {"java", "org.gradle.launcher.daemon.bootstrap.GradleDaemon"},
+	{"java", "org.jetbrains.kotlin.daemon.KotlinCompileDaemon"},
+	{"watchman", ""}, {"sccache", ""}, {"adb", "fork-server"},
+}
+
+func builtinProtected(p *platform.Process) string {
+	program := p.Program()
+	for _, s := range servers {
+		if !glob(s.program, program) && !glob(s.program, p.Comm) {
+			continue
+		}
+		if s.word == "" || len(p.Argv) > 1 && slices.ContainsFunc(p.Argv[1:], func(a string) bool { return glob(s.word, a) }) {
+			return s.program
+		}
+	}
+	return ""
+}
+
+func glob(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok
+}

@@ -1,0 +1,146 @@
+package match
+
+import (
+	"slices"
+
+	"reaper/platform"
+)
+
+// Table is a census with its family relations looked up once. It is cheap to
+// ask and never changes.
+type Table struct {
+	procs    []platform.Process
+	index    map[int]int
+	children map[int][]int
+	groups   map[int][]int
+}
+
+// NewTable builds the relations of the rows, whatever their order.
+func NewTable(rows []platform.Process) *Table {
+	t := &Table{
+		procs:    rows,
+		index:    make(map[int]int, len(rows)),
+		children: make(map[int][]int),
+		groups:   make(map[int][]int),
+	}
+	for i := range rows {
+		p := &rows[i]
+		t.index[p.PID] = i
+		t.children[p.PPID] = append(t.children[p.PPID], p.PID)
+		t.groups[p.PGID] = append(t.groups[p.PGID], p.PID)
+	}
+	for _, lists := range []map[int][]int{t.children, t.groups} {
+		for _, pids := range lists {
+			slices.Sort(pids)
+		}
+	}
+	return t
+}
+
+// Get returns the row of the pid, nil where there is none.
+func (t *Table) Get(pid int) *platform.Process {
+	if i, ok := t.index[pid]; ok {
+		return &t.procs[i]
+	}
+	return nil
+}
+
+// Rows returns all rows, in the order of the census.
+func (t *Table) Rows() []platform.Process { return t.procs }
+
+// Children returns the pids whose parent is pid, ascending.
+func (t *Table) Children(pid int) []int { return t.children[pid] }
+
+// Group returns the pids whose process group is pgid, ascending.
+func (t *Table) Group(pgid int) []int { return t.groups[pgid] }
+
+// Top says how a walk up the parents ended.
+type Top int8
+
+const (
+	TopRoot    Top = iota // at a process whose parent is 0
+	TopMissing            // at a parent that is not in the table
+	TopCycle              // the parents lead back to where the walk has been
+)
+
+// Ancestors returns the pids above pid, parent first, and how the walk ended.
+// A process that is its own parent, pid reuse within one reading and debuggers'
+// trees on macOS make cycles.
+func (t *Table) Ancestors(pid int) ([]int, Top) {
+	var up []int
+	seen := map[int]bool{pid: true}
+	for p := t.Get(pid); ; {
+		if p == nil {
+			return up, TopMissing
+		}
+		if p.PPID == 0 {
+			return up, TopRoot
+		}
+		if seen[p.PPID] {
+			return up, TopCycle
+		}
+		seen[p.PPID] = true
+		next := t.Get(p.PPID)
+		if next == nil {
+			return up, TopMissing
+		}
+		up = append(up, p.PPID)
+		p = next
+	}
+}
+
+// Below returns every descendant of pid, without pid, parents before children.
+func (t *Table) Below(pid int) []int {
+	var below []int
+	seen := map[int]bool{pid: true}
+	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
+		for _, child := range t.children[queue[0]] {
+			if !seen[child] {
+				seen[child] = true
+				below = append(below, child)
+				queue = append(queue, child)
+			}
+		}
+	}
+	return below
+}
+
+// Related returns the pids whose details a judgement of the seeds may look at:
+// the seeds, what is below them, the groups that any of these leads with what is
+// below those, and everything above any of them. Ascending.
+func (t *Table) Related(seeds []int) []int {
+	found := map[int]bool{}
+	add := func(pid int) {
+		if !found[pid] && t.Get(pid) != nil {
+			found[pid] = true
+		}
+	}
+	down := func(pids []int) {
+		for _, pid := range pids {
+			add(pid)
+			for _, b := range t.Below(pid) {
+				add(b)
+			}
+		}
+	}
+	down(seeds)
+	for _, pid := range keys(found) {
+		down(t.Group(pid))
+	}
+	for _, pid := range keys(found) {
+		up, _ := t.Ancestors(pid)
+		for _, a := range up {
+			add(a)
+		}
+	}
+	return keys(found)
+}
+
+func keys(set map[int]bool) []int {
+	out := make([]int, 0, len(set))
+	for k := range set {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

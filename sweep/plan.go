@@ -1,0 +1,277 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"reaper/match"
+	"reaper/platform"
+)
+
+// branch is what a tree grows from: an orphan that this reading proves, or what
+// is left of a tree whose root has exited.
+type branch struct {
+	tree  *tree // nil for an orphan that no earlier reading has shown
+	root  match.Verdict
+	alive bool  // the root runs, so without its proof nothing of the tree remains
+	known []int // live members of earlier readings, the root aside
+	led   []led // groups that its members lead or have led
+}
+
+// led is a process group that a member leads, or led when it was last seen.
+type led struct {
+	pgid  int
+	until uint64 // ticks at which its leader was seen to have exited, 0 while it has not
+}
+
+// growth is how the trees stand in one reading.
+type growth struct {
+	branches []branch
+	order    []int                 // all members, each tree's root first, parents before children
+	member   map[int]int           // pid to the index of its branch
+	spared   map[int]match.Verdict // taken out of a tree for the sake of live work
+	left     []Left
+}
+
+// Left is a process that belongs to a tree by birth and is left alone.
+type Left struct {
+	PID    int          `json:"pid"`
+	Start  uint64       `json:"start"`
+	Orphan int          `json:"orphan"`
+	Reason match.Reason `json:"reason"`
+	Detail string       `json:"detail"`
+}
+
+// grower builds the trees of one reading.
+type grower struct {
+	table    *match.Table
+	judged   *match.Judgement
+	branches []branch
+	verdicts map[int]*match.Verdict // by pid, orphans and spared
+	spared   map[int]match.Verdict
+	growth   growth
+}
+
+// grow builds every branch's tree, takes out what follows live work with the
+// path above it, and does so again until nothing is left to take out. An orphan
+// that lies in another one's tree has no tree of its own.
+func grow(t *match.Table, j *match.Judgement, branches []branch) growth {
+	b := &grower{table: t, judged: j, branches: byDepth(t, branches), spared: map[int]match.Verdict{}, verdicts: map[int]*match.Verdict{}}
+	for _, list := range [][]match.Verdict{j.Orphans, j.Spared} {
+		for i := range list {
+			b.verdicts[list[i].PID] = &list[i]
+		}
+	}
+	for {
+		b.growth = growth{branches: b.branches, member: map[int]int{}, spared: b.spared}
+		for i := range b.branches {
+			b.tree(i)
+		}
+		if !b.spareLiveWork() {
+			return b.growth
+		}
+	}
+}
+
+// byDepth puts orphans before those below them, so that the outer one takes them in.
+func byDepth(t *match.Table, branches []branch) []branch {
+	depth := map[int]int{}
+	for _, b := range branches {
+		up, _ := t.Ancestors(b.root.PID)
+		depth[b.root.PID] = len(up)
+	}
+	sorted := slices.Clone(branches)
+	slices.SortStableFunc(sorted, func(a, b branch) int {
+		return cmp.Or(
+			-compareBool(len(a.known) > 0 || !a.alive, len(b.known) > 0 || !b.alive),
+			cmp.Compare(depth[a.root.PID], depth[b.root.PID]),
+			cmp.Compare(a.root.Start, b.root.Start), cmp.Compare(a.root.PID, b.root.PID))
+	})
+	return sorted
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// tree adds the branch's members: what it is known to have, all below those, and
+// the groups that any of them leads.
+func (b *grower) tree(i int) {
+	br := &b.branches[i]
+	if br.alive {
+		if _, out := b.spared[br.root.PID]; out {
+			return // hosts live work: what is below it is judged on its own
+		}
+		b.visit(i, br.root.PID)
+	}
+	for _, pid := range br.known {
+		b.visit(i, pid)
+	}
+	for _, g := range br.led {
+		b.group(i, g.pgid, g.until)
+	}
+}
+
+// visit makes pid a member with all below it, unless it is in another tree, was
+// taken out, or is guarded.
+func (b *grower) visit(i, pid int) {
+	p := b.table.Get(pid)
+	if p == nil || p.Exited() {
+		return
+	}
+	if _, taken := b.growth.member[pid]; taken {
+		return
+	}
+	if _, out := b.spared[pid]; out {
+		return
+	}
+	if pid != b.branches[i].root.PID && b.guarded(i, p) {
+		return
+	}
+	b.growth.member[pid] = i
+	b.growth.order = append(b.growth.order, pid)
+	for _, child := range b.table.Children(pid) {
+		b.visit(i, child)
+	}
+	b.group(i, pid, 0)
+}
+
+// guarded leaves a member out. What is below another user's process is looked at
+// all the same; what is below any other guarded one is left with it.
+func (b *grower) guarded(i int, p *platform.Process) bool {
+	reason, detail := b.judged.MemberGuard(p)
+	if v := b.verdicts[p.PID]; reason == "" && v != nil && v.Orphan && v.Action == match.ActionReport {
+		return b.branches[i].root.Action != match.ActionReport // left running for its supervisor, with all below it
+	}
+	if reason == "" {
+		return false
+	}
+	if v := b.verdicts[p.PID]; v == nil || v.Orphan {
+		l := Left{p.PID, p.Start, b.branches[i].root.PID, reason, detail}
+		if !slices.Contains(b.growth.left, l) {
+			b.growth.left = append(b.growth.left, l)
+		}
+	}
+	if reason == match.OtherUser {
+		for _, child := range b.table.Children(p.PID) {
+			b.visit(i, child)
+		}
+	}
+	return true
+}
+
+// group adds the members of a group that a member leads, or led until the given
+// tick, if their own parent is an adopter or in the tree: a shell's helper that
+// was adopted when the shell exited before it, but not the b of `a | b`, whose
+// parent is a live shell.
+func (b *grower) group(i, pgid int, until uint64) {
+	for _, pid := range b.table.Group(pgid) {
+		p := b.table.Get(pid)
+		if pid == pgid || p.Namespace == platform.No || p.Exited() {
+			continue
+		}
+		if until > 0 && p.Start > until {
+			continue // born after the leader's exit: the number may lead a stranger's group by now
+		}
+		if in, ok := b.growth.member[p.PPID]; ok && in == i || b.judged.Adopted(p) {
+			b.visit(i, pid)
+		}
+	}
+}
+
+// spareLiveWork takes out the members that follow something that runs outside
+// their tree, with all below them and the path above them, and reports whether
+// there were any.
+func (b *grower) spareLiveWork() bool {
+	found := false
+	for _, pid := range slices.Sorted(slices.Values(b.growth.order)) {
+		p := b.table.Get(pid)
+		if p.Namespace == platform.No {
+			continue // its numbers are another namespace's; what holds that namespace was asked
+		}
+		f, live := b.judged.LiveFollow(p)
+		if !live || b.inside(p, f) {
+			continue
+		}
+		found = true
+		b.takeOut(p, f)
+	}
+	return found
+}
+
+// inside says whether the followed process is another member of the same tree.
+func (b *grower) inside(p *platform.Process, f match.Follow) bool {
+	if f.PID == p.PID || f.State == match.FollowUnknown {
+		return false
+	}
+	in, ok := b.growth.member[f.PID]
+	return ok && in == b.growth.member[p.PID]
+}
+
+func (b *grower) takeOut(p *platform.Process, f match.Follow) {
+	i := b.growth.member[p.PID]
+	reason := match.ParentRunning
+	switch f.State {
+	case match.FollowUnknown:
+		reason = match.UnknownReason
+	case match.FollowRecycled:
+		reason = match.PossiblyRecycled
+	}
+	b.spare(p, i, reason, f.Detail, f.PID)
+	for _, pid := range b.table.Below(p.PID) {
+		if in, ok := b.growth.member[pid]; ok && in == i {
+			b.spare(b.table.Get(pid), i, match.ParentRunning, fmt.Sprintf("below %d, which %s", p.PID, f.Detail), f.PID)
+		}
+	}
+	up, _ := b.table.Ancestors(p.PID)
+	for _, pid := range up {
+		if in, ok := b.growth.member[pid]; !ok || in != i {
+			break
+		}
+		b.spare(b.table.Get(pid), i, match.HostsLiveWork, fmt.Sprintf("hosts %d, which %s", p.PID, f.Detail), f.PID)
+	}
+}
+
+// spare keeps the first reason that a process was taken out for, and its own
+// verdict where that spares it too.
+func (b *grower) spare(p *platform.Process, i int, reason match.Reason, detail string, blocker int) {
+	if _, ok := b.spared[p.PID]; ok {
+		return
+	}
+	v := match.Verdict{PID: p.PID, Start: p.Start, Rule: b.branches[i].root.Rule}
+	if own := b.verdicts[p.PID]; own != nil {
+		v = *own
+		if !own.Orphan && reason == match.ParentRunning {
+			b.spared[p.PID] = v
+			return
+		}
+	}
+	v.Orphan, v.Reason, v.Detail, v.Blocker = false, reason, detail, blocker
+	b.spared[p.PID] = v
+}
+
+// wholeGroups returns the groups whose every live member is in the set, the
+// sweeper's own and numbers that are no group aside.
+func wholeGroups(t *match.Table, set map[int]bool, own int) map[int]bool {
+	whole := map[int]bool{}
+	for pid := range set {
+		pgid := t.Get(pid).PGID
+		if _, seen := whole[pgid]; seen {
+			continue
+		}
+		whole[pgid] = pgid > 1 && pgid != own
+		for _, other := range t.Group(pgid) {
+			if !set[other] && !t.Get(other).Exited() {
+				whole[pgid] = false
+			}
+		}
+	}
+	return whole
+}

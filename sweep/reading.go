@@ -1,0 +1,158 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"reaper/match"
+	"reaper/platform"
+)
+
+// Options are the words of one run.
+type Options struct {
+	Rules    *match.Rules
+	AllUsers bool
+	Max      int            // refuse to stop more orphans than this; 0: no limit
+	Grace    *time.Duration // overrides every rule's own
+	Confirm  *time.Duration
+	TmpDirs  []string      // what <tmp> stands for, as spelled
+	Deadline time.Duration // for one reading of the table
+	Version  string
+}
+
+// session is what all readings of one run share.
+type session struct {
+	m      Machine
+	o      Options
+	system platform.System
+	query  platform.Query
+	tmp    []match.TmpRoot
+}
+
+// reading is one census and what the rules say of it. Table is empty where
+// nothing matched.
+type reading struct {
+	census *platform.Census
+	table  *match.Table
+	world  *match.World
+	facts  match.Facts
+	judged *match.Judgement
+}
+
+func newSession(ctx context.Context, m Machine, o Options) (*session, error) {
+	system, err := m.System()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{m: m, o: o, system: system}
+	s.query = platform.Query{Names: append(o.Rules.Names(), match.SystemdMark), Argv: o.Rules.NeedsArgv()}
+	for _, dir := range o.TmpDirs {
+		links := m.Answer(ctx, match.Fact{Kind: match.FactLinks, Path: dir}).Links
+		root := match.TmpRoot{Path: dir}
+		if len(links) > 0 {
+			root.Real = links[len(links)-1].Real
+		}
+		s.tmp = append(s.tmp, root)
+	}
+	return s, nil
+}
+
+// read takes a whole new reading. The extra pids are looked at in detail though
+// no rule may match them.
+func (s *session) read(ctx context.Context, extra []int) (*reading, error) {
+	limited, cancel := context.WithTimeout(ctx, s.o.Deadline)
+	defer cancel()
+	c, err := s.m.Scan(limited, s.query)
+	if err != nil {
+		return nil, err
+	}
+	r := &reading{census: c}
+	if len(extra) == 0 && !s.anyCandidate(c) {
+		r.judge(s, nil)
+		return r, ctx.Err()
+	}
+	return r, s.refresh(ctx, r, extra)
+}
+
+// refresh reads parentage, groups and the details of all that matters once more
+// and judges anew.
+func (s *session) refresh(ctx context.Context, r *reading, extra []int) error {
+	limited, cancel := context.WithTimeout(ctx, s.o.Deadline)
+	defer cancel()
+	if err := s.m.Survey(limited, r.census, s.query); err != nil {
+		return err
+	}
+	table := match.NewTable(r.census.Processes)
+	related := table.Related(append(s.candidates(r.census), extra...))
+	up, _ := table.Ancestors(s.system.PID)
+	s.m.Inspect(limited, r.census, union(related, up), s.query)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("reading the process table: %w", err)
+	}
+	r.judge(s, match.NewTable(r.census.Processes))
+	return nil
+}
+
+func (r *reading) judge(s *session, table *match.Table) {
+	if table == nil {
+		table = match.NewTable(nil)
+	}
+	r.table = table
+	r.world = &match.World{Table: table, System: s.system, Now: s.m.Ticks(), AllUsers: s.o.AllUsers, TmpRoots: s.tmp}
+	r.facts = match.Facts{}
+	r.judged = match.Judge(s.o.Rules, r.world, r.facts)
+}
+
+// maxRounds bounds how often verdicts may ask for facts. Each round answers all
+// that the one before named; a judgement asks in at most three steps.
+const maxRounds = 8
+
+// settle answers the facts that judging and then growing need until nothing is
+// missing, and returns the last growth.
+func (s *session) settle(ctx context.Context, r *reading, branches func(*match.Judgement) []branch) growth {
+	for round := 0; ; round++ {
+		g := grow(r.table, r.judged, branches(r.judged))
+		needs := r.judged.Needs()
+		if len(needs) == 0 || round == maxRounds {
+			return g
+		}
+		for _, f := range needs {
+			r.facts[f] = s.m.Answer(ctx, f)
+		}
+		r.judged = match.Judge(s.o.Rules, r.world, r.facts)
+	}
+}
+
+func (s *session) anyCandidate(c *platform.Census) bool {
+	for i := range c.Processes {
+		if s.o.Rules.Candidate(&c.Processes[i], s.system.MaxPID) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *session) candidates(c *platform.Census) []int {
+	var pids []int
+	for i := range c.Processes {
+		if s.o.Rules.Candidate(&c.Processes[i], s.system.MaxPID) {
+			pids = append(pids, c.Processes[i].PID)
+		}
+	}
+	return pids
+}
+
+func union(a, b []int) []int {
+	seen := make(map[int]bool, len(a)+len(b))
+	out := make([]int, 0, len(a)+len(b))
+	for _, list := range [][]int{a, b} {
+		for _, pid := range list {
+			if !seen[pid] {
+				seen[pid] = true
+				out = append(out, pid)
+			}
+		}
+	}
+	return out
+}

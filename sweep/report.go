@@ -1,0 +1,240 @@
+package sweep
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"reaper/match"
+	"reaper/platform"
+)
+
+// Report is the JSON document of one sweep; text is rendered from it as well.
+type Report struct {
+	Schema       int             `json:"schema"`
+	Version      string          `json:"version"`
+	DryRun       bool            `json:"dry_run"`
+	Rules        string          `json:"rules"` // file in force, or "built-in default"
+	BootID       string          `json:"boot_id"`
+	PIDNamespace string          `json:"pid_namespace"` // initial or nested
+	Started      string          `json:"started"`       // RFC 3339
+	TookMS       float64         `json:"took_ms"`
+	Census       platform.Counts `json:"census"`
+	Cut          bool            `json:"census_cut,omitempty"` // the deadline ended the census early
+	Orphans      []Orphan        `json:"orphans"`
+	Spared       []Spared        `json:"spared"`
+	LeftBehind   []Left          `json:"left_behind"`
+	Totals       Totals          `json:"totals"`
+	Refused      string          `json:"refused,omitempty"` // why nothing was done
+	Exit         int             `json:"exit"`
+}
+
+// Orphan is one proven orphan with its tree.
+type Orphan struct {
+	Rule      string            `json:"rule"`
+	PID       int               `json:"pid"`
+	Start     uint64            `json:"start"`
+	PPID      int               `json:"ppid"`
+	PGID      int               `json:"pgid"`
+	SID       int               `json:"sid"`
+	User      string            `json:"user"`
+	AgeS      float64           `json:"age_s"`
+	Command   []string          `json:"command"`
+	Markers   map[string]string `json:"markers"`
+	Why       Why               `json:"why"`
+	Action    match.Action      `json:"action"`
+	Outcome   Outcome           `json:"outcome"`
+	RSSBytes  uint64            `json:"rss_bytes"`  // of the whole tree
+	SwapBytes uint64            `json:"swap_bytes"` // of the whole tree
+	Members   []Member          `json:"members"`    // the orphan first
+}
+
+// Why is the test that proved an orphan, and its facts in words.
+type Why struct {
+	Test   match.TestKind `json:"test"`
+	Detail string         `json:"detail"`
+}
+
+// Member is one process of an orphan's tree.
+type Member struct {
+	PID     int      `json:"pid"`
+	Start   uint64   `json:"start"`
+	PPID    int      `json:"ppid"`
+	PGID    int      `json:"pgid"`
+	Command []string `json:"command"`
+	By      string   `json:"by"` // group or pid
+	Signals []string `json:"signals"`
+	Outcome Outcome  `json:"outcome"`
+	Detail  string   `json:"detail,omitempty"`
+	TookMS  *float64 `json:"took_ms,omitempty"` // from its first signal to its exit
+}
+
+// Spared is a matched process that is not stopped.
+type Spared struct {
+	PID     int          `json:"pid"`
+	Start   uint64       `json:"start"`
+	Rule    string       `json:"rule"`
+	Reason  match.Reason `json:"reason"`
+	Detail  string       `json:"detail"`
+	Command []string     `json:"command"`
+}
+
+// Totals sums the orphans up.
+type Totals struct {
+	Orphans     int    `json:"orphans"`
+	Processes   int    `json:"processes"`
+	Stopped     int    `json:"stopped"`
+	Unconfirmed int    `json:"unconfirmed"`
+	Denied      int    `json:"denied"`
+	RSSBytes    uint64 `json:"rss_bytes"`
+}
+
+func (p *plan) report() *Report {
+	r := &Report{
+		Schema: 1, Version: p.s.o.Version, Rules: p.s.o.Rules.Source, BootID: p.s.system.BootID, PIDNamespace: "initial",
+		Started: p.started.UTC().Format("2006-01-02T15:04:05.000Z"),
+		Census:  p.reading.census.Counts, Cut: p.reading.census.Cut,
+		Orphans: []Orphan{}, Spared: []Spared{}, LeftBehind: []Left{},
+	}
+	if p.s.system.Nested {
+		r.PIDNamespace = "nested"
+	}
+	for _, tr := range p.trees {
+		r.add(p.orphan(tr))
+	}
+	for _, v := range p.spared {
+		if p.known[platform.Identity{PID: v.PID, Start: v.Start}] == nil {
+			r.Spared = append(r.Spared, p.sparedOne(v))
+		}
+	}
+	for _, l := range p.left {
+		l.Detail = printable(l.Detail)
+		r.LeftBehind = append(r.LeftBehind, l)
+	}
+	if r.Totals.Unconfirmed+r.Totals.Denied > 0 || r.Cut {
+		r.Exit = ExitLeft
+	}
+	r.TookMS = milliseconds(p.s.m.Now().Sub(p.began))
+	return r
+}
+
+func (r *Report) add(o Orphan) {
+	r.Orphans = append(r.Orphans, o)
+	r.Totals.Orphans++
+	r.Totals.RSSBytes += o.RSSBytes
+	for _, m := range o.Members {
+		r.Totals.Processes++
+		switch m.Outcome {
+		case Stopped:
+			r.Totals.Stopped++
+		case Unconfirmed:
+			r.Totals.Unconfirmed++
+		case Denied:
+			r.Totals.Denied++
+		}
+	}
+}
+
+func (p *plan) orphan(tr *tree) Orphan {
+	root := tr.targets[0]
+	o := Orphan{
+		Rule: tr.root.Rule, PID: tr.root.PID, Start: tr.root.Start, PPID: root.row.PPID, PGID: root.row.PGID, SID: root.row.SID,
+		User: root.usage.User, AgeS: p.reading.world.Age(tr.root.Start).Seconds(), Command: command(&root.row),
+		Markers: map[string]string{}, Why: Why{tr.root.Test, printable(tr.root.Detail)},
+		Action: tr.root.Action, Outcome: tr.outcome(),
+	}
+	for _, v := range tr.root.Markers {
+		if _, twice := o.Markers[v.Name]; !twice { // a block may hold it twice; getenv(3) finds the first
+			o.Markers[v.Name] = printable(v.Value)
+		}
+	}
+	for _, t := range tr.targets {
+		o.RSSBytes += t.usage.RSS
+		o.SwapBytes += t.usage.Swap
+		o.Members = append(o.Members, t.member())
+	}
+	return o
+}
+
+func (t *target) member() Member {
+	m := Member{
+		PID: t.row.PID, Start: t.row.Start, PPID: t.row.PPID, PGID: t.row.PGID, Command: command(&t.row),
+		By: "pid", Signals: append([]string{}, t.signals...), Outcome: t.outcome, Detail: printable(t.detail),
+	}
+	if t.group {
+		m.By = "group"
+	}
+	if t.outcome == Stopped {
+		took := milliseconds(t.took)
+		m.TookMS = &took
+	}
+	return m
+}
+
+func (p *plan) sparedOne(v match.Verdict) Spared {
+	s := Spared{PID: v.PID, Start: v.Start, Rule: v.Rule, Reason: v.Reason, Detail: printable(v.Detail), Command: []string{}}
+	if row := p.reading.table.Get(v.PID); row != nil {
+		s.Command = command(row)
+	}
+	return s
+}
+
+// command is a process's argument list as it can be shown: its name in brackets
+// where it has none.
+func command(p *platform.Process) []string {
+	if len(p.Argv) == 0 {
+		return []string{"[" + printable(p.Comm) + "]"}
+	}
+	shown := make([]string, len(p.Argv))
+	for i, arg := range p.Argv {
+		shown[i] = printable(arg)
+	}
+	return shown
+}
+
+// printable escapes what could forge a line, move the cursor or break the JSON:
+// control characters, bytes that are no UTF-8, and the invisible characters that
+// turn the writing direction.
+func printable(s string) string {
+	clean := true
+	for i := 0; i < len(s) && clean; i++ {
+		clean = s[i] >= 0x20 && s[i] < 0x7f
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case hidden(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// hidden: C1 controls, line and paragraph separators, marks of writing direction
+// and of no width, and the byte order mark.
+func hidden(r rune) bool {
+	return r >= 0x80 && r < 0xa0 || r == 0xad || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e ||
+		r >= 0x2060 && r <= 0x206f || r == 0xfeff || r == 0x061c || r >= 0xfff9 && r <= 0xfffb || r >= 0xe0000 && r <= 0xe0fff
+}
+
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Microseconds()) / 1000
+}

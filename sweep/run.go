@@ -1,0 +1,115 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"reaper/match"
+)
+
+// Exit statuses of the program.
+const (
+	ExitDone        = 0
+	ExitFound       = 1 // orphans were found, with --check
+	ExitUsage       = 2
+	ExitLeft        = 3 // something was left: stop-unconfirmed, denied, more than --max, or a census cut short
+	ExitNoTable     = 4
+	ExitInterrupted = 130
+)
+
+// DryRun reads, judges and plans, and reports what would be stopped. Nothing
+// that it calls can signal.
+func DryRun(ctx context.Context, m Machine, o Options) (*Report, error) {
+	p, err := prepare(ctx, m, o)
+	if err != nil {
+		return nil, err
+	}
+	p.promise()
+	r := p.report()
+	r.DryRun = true
+	return r, nil
+}
+
+// Stop reads, judges, plans, stops what is proven orphaned, confirms each exit
+// and reports. A context that ends while it waits ends the waiting: what was
+// signalled is reported.
+func Stop(ctx context.Context, m Machine, o Options) (*Report, error) {
+	p, err := prepare(ctx, m, o)
+	if err != nil {
+		return nil, err
+	}
+	if n := p.toStop(); o.Max > 0 && n > o.Max {
+		p.promise()
+		r := p.report()
+		r.Refused = fmt.Sprintf("%d orphans are more than --max %d: nothing was stopped", n, o.Max)
+		r.Exit = ExitLeft
+		return r, nil
+	}
+	if p.toStop() > 0 {
+		p.stop(ctx, p.reading)
+	}
+	p.promise()
+	r := p.report()
+	if ctx.Err() != nil {
+		r.Exit = ExitInterrupted
+	}
+	return r, nil
+}
+
+// plan is a prepared sweep: the reading that it was made from, and the trees.
+type plan struct {
+	*stopper
+	reading *reading
+	began   time.Time
+	started time.Time
+}
+
+func prepare(ctx context.Context, m Machine, o Options) (*plan, error) {
+	began := m.Now()
+	s, err := newSession(ctx, m, o)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.read(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{stopper: newStopper(s), reading: r, began: began, started: began}
+	p.assess(ctx, r)
+	return p, nil
+}
+
+// toStop counts the orphans that are to be stopped.
+func (p *plan) toStop() int {
+	n := 0
+	for _, tr := range p.trees {
+		if tr.root.Action != match.ActionReport {
+			n++
+		}
+	}
+	return n
+}
+
+// promise gives the outcome of what nothing is done to, and tells for each
+// target how it would be signalled.
+func (p *plan) promise() {
+	set := map[int]bool{}
+	for _, tr := range p.trees {
+		for _, t := range tr.targets {
+			if tr.root.Action == match.ActionReport {
+				t.settle(Reported, "")
+			} else if t.outcome == "" {
+				set[t.row.PID] = true
+			}
+		}
+	}
+	whole := wholeGroups(p.table, set, p.s.system.PGID)
+	for _, tr := range p.trees {
+		for _, t := range tr.targets {
+			if t.outcome == "" {
+				t.outcome, t.group = WouldStop, whole[t.row.PGID]
+			}
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package sweep
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+
+	"reaper/match"
+	"reaper/platform"
+)
+
+// This file is the only one that sends signals. A signal goes to a target that
+// was verified through its open handle in the reading just made; to a whole
+// group only where that reading has no other live member in it.
+
+var signalNames = map[syscall.Signal]string{syscall.SIGTERM: "TERM", syscall.SIGCONT: "CONT", syscall.SIGKILL: "KILL"}
+
+// terminate sends SIGTERM to every verified target that has had no signal, in
+// one pass over all trees, then SIGCONT to those that are stopped.
+func (e *stopper) terminate() {
+	due := e.due(func(t *target) bool { return len(t.signals) == 0 && e.beforeGraceEnd(t) })
+	if len(due) > 0 {
+		e.send(syscall.SIGTERM, due)
+	}
+	for _, t := range e.due(func(t *target) bool { return t.row.Stopped() && slices.Contains(t.signals, "TERM") }) {
+		if !slices.Contains(t.signals, "CONT") && !slices.Contains(t.signals, "KILL") {
+			e.one(syscall.SIGCONT, t)
+		}
+	}
+}
+
+func (e *stopper) beforeGraceEnd(t *target) bool {
+	return e.first.IsZero() || e.s.m.Now().Before(e.graceEnd(t.tree))
+}
+
+// kill sends SIGKILL to every verified target of the trees whose grace is over,
+// and says whether there were any.
+func (e *stopper) kill() bool {
+	due := e.due(func(t *target) bool {
+		return !e.beforeGraceEnd(t) && !slices.Contains(t.signals, "KILL")
+	})
+	if len(due) == 0 {
+		return false
+	}
+	e.send(syscall.SIGKILL, due)
+	now := e.s.m.Now()
+	for _, t := range due {
+		e.killed[t] = now
+		if _, ok := e.kills[t.tree]; !ok {
+			e.kills[t.tree] = now
+		}
+	}
+	return true
+}
+
+// due returns the verified targets that the condition holds for and that have
+// not exited by now.
+func (e *stopper) due(wanted func(*target) bool) []*target {
+	var out []*target
+	for _, tr := range e.trees {
+		if tr.root.Action == match.ActionReport {
+			continue
+		}
+		for _, t := range tr.targets {
+			if !t.open() || !t.whole || !wanted(t) {
+				continue
+			}
+			if gone, err := t.handle.Exited(); err == nil && gone {
+				e.exited(t, e.s.m.Now())
+				continue
+			}
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// send signals the targets by group where the group is wholly theirs, else one
+// by one through their handles.
+func (e *stopper) send(sig syscall.Signal, due []*target) {
+	if e.first.IsZero() {
+		e.first, e.firstTicks = e.s.m.Now(), e.s.m.Ticks()
+	}
+	byPID := make(map[int]*target, len(due))
+	set := make(map[int]bool, len(due))
+	for _, t := range due {
+		byPID[t.row.PID], set[t.row.PID] = t, true
+	}
+	var whole map[int]bool
+	if !e.cut {
+		whole = wholeGroups(e.table, set, e.s.system.PGID)
+	}
+	sent := map[int]bool{}
+	for _, t := range due {
+		pgid := t.row.PGID
+		if !whole[pgid] {
+			e.one(sig, t)
+			continue
+		}
+		if sent[pgid] {
+			continue
+		}
+		sent[pgid] = true
+		e.group(sig, pgid, byPID)
+	}
+}
+
+// group signals a whole group. A member that has not exited holds the number, so
+// one is checked right before; the leader's own handle needs no number at all.
+func (e *stopper) group(sig syscall.Signal, pgid int, due map[int]*target) {
+	var members []*target
+	held := false
+	for _, pid := range e.table.Group(pgid) {
+		if t := due[pid]; t != nil {
+			members = append(members, t)
+			gone, err := t.handle.Exited()
+			held = held || err == nil && !gone
+		}
+	}
+	if !held {
+		return
+	}
+	var leader Handle
+	if t := due[pgid]; t != nil {
+		leader = t.handle
+	}
+	if err := e.s.m.SignalGroup(pgid, leader, sig); err != nil {
+		for _, t := range members {
+			e.one(sig, t)
+		}
+		return
+	}
+	for _, t := range members {
+		t.group = true
+		e.sent(sig, t)
+	}
+}
+
+func (e *stopper) one(sig syscall.Signal, t *target) {
+	err := t.handle.Signal(sig)
+	switch {
+	case err == nil:
+		if len(t.signals) == 0 {
+			t.group = false
+		}
+		e.sent(sig, t)
+	case errors.Is(err, platform.ErrGone):
+		e.exited(t, e.s.m.Now())
+	case errors.Is(err, platform.ErrDenied):
+		t.settle(Denied, err.Error())
+	default:
+		t.detail = err.Error()
+	}
+}
+
+func (e *stopper) sent(sig syscall.Signal, t *target) {
+	if len(t.signals) == 0 {
+		t.since = e.s.m.Now()
+	}
+	t.signals = append(t.signals, signalNames[sig])
+}
