@@ -106,8 +106,9 @@ func (t *Table) Below(pid int) []int {
 }
 
 // Related returns the pids whose details a judgement of the seeds may look at:
-// the seeds, what is below them, the groups that any of these leads with what is
-// below those, and everything above any of them. Ascending.
+// the seeds, what is below them, the groups that any of these leads, or led
+// before it exited, with what is below those, and everything above any of them.
+// Ascending.
 func (t *Table) Related(seeds []int) []int {
 	found := map[int]bool{}
 	add := func(pid int) {
@@ -124,7 +125,7 @@ func (t *Table) Related(seeds []int) []int {
 		}
 	}
 	down(seeds)
-	for _, pid := range keys(found) {
+	for _, pid := range append(keys(found), seeds...) {
 		down(t.Group(pid))
 	}
 	for _, pid := range keys(found) {

@@ -84,6 +84,7 @@ type Process struct {
 	Titled    bool     // the process overwrote its arguments by one title; Argv is that title, split at blanks
 	Env       EnvState
 	Vars      []Var  // the variables of Query.Names that the block holds, in its order, duplicates included
+	Detailed  bool   // Inspect has read it in full; of any other row Argv and the environment say little
 	Namespace Answer // whether it lives in the reader's own pid namespace; Unknown before Inspect or where it cannot be told
 }
 

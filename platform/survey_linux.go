@@ -149,6 +149,7 @@ func (r *Reader) inspect(s *scratch, id Identity, want *wanted) reading {
 		}
 		after.fill(&got.row)
 		if after.sameImage(&before) {
+			got.row.Detailed = true
 			return got
 		}
 	}

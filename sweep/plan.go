@@ -123,7 +123,7 @@ func (b *grower) tree(i int) {
 // taken out, or is guarded.
 func (b *grower) visit(i, pid int) {
 	p := b.table.Get(pid)
-	if p == nil || p.Exited() {
+	if p == nil || p.Exited() || !p.Detailed {
 		return
 	}
 	if _, taken := b.growth.member[pid]; taken {

@@ -179,7 +179,7 @@ func (e *stopper) exited(t *target, at time.Time) {
 
 // look takes a new reading and brings every target up to date.
 func (e *stopper) look(ctx context.Context) {
-	r, err := e.s.read(ctx, e.openPIDs())
+	r, err := e.s.read(ctx, e.relevant())
 	if err != nil {
 		e.doubt(err)
 		return
@@ -194,7 +194,7 @@ func (e *stopper) look(ctx context.Context) {
 // so for what is new in that reading, a bounded number of times.
 func (e *stopper) verify(ctx context.Context, r *reading) {
 	for range maxAgain {
-		if err := e.s.refresh(ctx, r, e.openPIDs()); err != nil {
+		if err := e.s.refresh(ctx, r, e.relevant()); err != nil {
 			e.doubt(err)
 			continue
 		}
@@ -213,12 +213,12 @@ func (e *stopper) doubt(err error) {
 	}
 }
 
-func (e *stopper) openPIDs() []int {
+// relevant returns the pids of all targets, also of those that have exited: the
+// groups that they led may live on.
+func (e *stopper) relevant() []int {
 	var pids []int
-	for _, t := range e.known {
-		if t.open() {
-			pids = append(pids, t.row.PID)
-		}
+	for id := range e.known {
+		pids = append(pids, id.PID)
 	}
 	slices.Sort(pids)
 	return pids
@@ -236,18 +236,44 @@ func (e *stopper) assess(ctx context.Context, r *reading) bool {
 			t.row, t.whole, seen[t] = *row, t.handle != nil, true
 		}
 	}
+	if e.first.IsZero() {
+		e.replan(r, g, seen)
+	}
 	for id, t := range e.known {
 		if !seen[t] && t.open() {
 			e.unseen(id, t, r, g)
 		}
 	}
-	if e.first.IsZero() {
-		e.spared, e.left = sparedBy(r, g), g.left
-		for _, v := range e.spared {
-			e.waits[platform.Identity{PID: v.PID, Start: v.Start}] = v.Blocker
-		}
-	}
 	return e.join(r, g)
+}
+
+// replan keeps the plan in step with the reading as long as nothing has been
+// signalled: what is spared by now was never part of it.
+func (e *stopper) replan(r *reading, g growth, seen map[*target]bool) {
+	e.spared, e.left = sparedBy(r, g), g.left
+	spared := map[platform.Identity]bool{}
+	for _, v := range e.spared {
+		id := platform.Identity{PID: v.PID, Start: v.Start}
+		spared[id], e.waits[id] = true, v.Blocker
+	}
+	e.trees = slices.DeleteFunc(e.trees, func(tr *tree) bool {
+		rootless := !seen[tr.targets[0]] && spared[tr.targets[0].row.ID()]
+		tr.targets = slices.DeleteFunc(tr.targets, func(t *target) bool {
+			if !rootless && (seen[t] || !spared[t.row.ID()]) {
+				return false
+			}
+			e.forget(t)
+			return true
+		})
+		return rootless
+	})
+}
+
+func (e *stopper) forget(t *target) {
+	delete(e.known, t.row.ID())
+	if t.handle != nil {
+		t.handle.Close()
+	}
 }
 
 // sparedBy lists the matched processes that are in no tree, in order of start.
