@@ -106,32 +106,6 @@ func (r *Rules) Only(names []string) (*Rules, error) {
 	return &only, nil
 }
 
-// Join makes one of several rules files, rules in the order of the files. Two
-// rules of one name are an error. Each rule keeps the stop bounds of its file;
-// those of the first file are the whole's.
-func Join(files []*Rules) (*Rules, error) {
-	joined := &Rules{Stop: DefaultStop}
-	sources, owner := []string{}, map[string]string{}
-	for i, file := range files {
-		if i == 0 {
-			joined.Stop = file.Stop
-		}
-		for _, rule := range file.Rules {
-			if first, ok := owner[rule.Name]; ok {
-				return nil, fmt.Errorf("rule %s is in %s and in %s: give one of them another name", quoted(rule.Name), escaped(first), escaped(file.Source))
-			}
-			owner[rule.Name] = file.Source
-		}
-		sources = append(sources, file.Source)
-		joined.Rules = append(joined.Rules, file.Rules...)
-		joined.Adopters = append(joined.Adopters, file.Adopters...)
-		joined.Protect = append(joined.Protect, file.Protect...)
-		joined.followed = append(joined.followed, file.followed...)
-	}
-	joined.Source = strings.Join(sources, ", ")
-	return joined, nil
-}
-
 func (r *Rules) mustHave(name string) error {
 	var known []string
 	for _, rule := range r.Rules {

@@ -229,28 +229,6 @@ func TestNeedsArgv(t *testing.T) {
 	}
 }
 
-func TestJoin(t *testing.T) {
-	second := mustLoad(t, "version: 1\nadopters: [x]\nprotect: [y]\nstop: {grace: 9s}\n"+strings.TrimPrefix(oneRule, "version: 1\n"))
-	second.Source = "b.yaml"
-	joined, err := Join([]*Rules{mustLoad(t, threeRules), second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if joined.Source != "rules.yaml, b.yaml" || len(joined.Rules) != 4 || joined.Rules[3].Name != "a" {
-		t.Errorf("joined: %+v", joined)
-	}
-	if joined.Stop != DefaultStop || joined.Rules[3].Stop.Grace != 9*time.Second {
-		t.Errorf("stop bounds: %v, of the second file's rule %v", joined.Stop, joined.Rules[3].Stop)
-	}
-	if len(joined.Adopters) != 1 || len(joined.Protect) != 1 {
-		t.Errorf("adopters %v, protect %v", joined.Adopters, joined.Protect)
-	}
-	_, err = Join([]*Rules{second, second})
-	if want := `rule "a" is in b.yaml and in b.yaml: give one of them another name`; err == nil || err.Error() != want {
-		t.Errorf("twice the same file: %v, want %s", err, want)
-	}
-}
-
 // Each file of testdata/mistakes and what Load says of it, to be read by people.
 func TestMistakesGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/mistakes/*.yaml")
