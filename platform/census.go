@@ -30,7 +30,7 @@ func (p *Process) overwritten() bool {
 func (p *Process) halfway() bool { return p.Exiting() && !p.Exited() }
 
 // unreadable is what a row becomes whose process could not be read.
-func (p *Process) unreadable() { p.Env, p.Vars = EnvUnreadable, nil }
+func (p *Process) unreadable() { p.Env, p.Vars, p.Detailed = EnvUnreadable, nil, false }
 
 // find is the index of the pid's row.
 func (c *Census) find(pid int) (int, bool) {

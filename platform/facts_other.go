@@ -1,0 +1,14 @@
+//go:build !linux
+
+package platform
+
+import "context"
+
+// Missing cannot be told here.
+func (r *Reader) Missing(context.Context, Identity, string) Answer { return Unknown }
+
+// Memory has no proportional figure here.
+func (r *Reader) Memory(context.Context, Identity) (uint64, bool) { return 0, false }
+
+// MainPID cannot be told here.
+func (r *Reader) MainPID(context.Context, Identity) Answer { return Unknown }

@@ -1,0 +1,90 @@
+package platform
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+)
+
+const shortStall = 5 * time.Millisecond
+
+// Every worker of the first crew hangs, and one more: only replacements can
+// finish the rest.
+func TestPoolReplacesStuckWorkers(t *testing.T) {
+	const n = 100
+	release := make(chan struct{})
+	var stuck sync.WaitGroup
+	hangs := map[int]bool{0: true, 1: true, 50: true, n - 1: true}
+	stuck.Add(len(hangs))
+	p := newPool(n, shortStall, func(_ *scratch, i int) int {
+		if hangs[i] {
+			defer stuck.Done()
+			<-release
+		}
+		return i + 1
+	})
+	if p.run(context.Background(), 2) {
+		t.Error("cut without a deadline")
+	}
+	check := func() {
+		t.Helper()
+		for i := range n {
+			got, ok := p.result(i)
+			if ok == hangs[i] || ok && got != i+1 || !ok && got != 0 {
+				t.Errorf("item %d: %d, %v", i, got, ok)
+			}
+		}
+	}
+	check()
+	close(release)
+	stuck.Wait() // what comes back late must change nothing
+	check()
+}
+
+func TestPoolCut(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	release := make(chan struct{})
+	defer close(release)
+	p := newPool(10, time.Hour, func(_ *scratch, i int) int {
+		if i == 3 {
+			cancel()
+			<-release
+		}
+		return i + 1
+	})
+	if !p.run(ctx, 1) {
+		t.Error("not cut")
+	}
+	for i := range 10 {
+		if got, ok := p.result(i); ok != (i < 3) || ok && got != i+1 {
+			t.Errorf("item %d: %d, %v", i, got, ok)
+		}
+	}
+}
+
+func TestPoolEmpty(t *testing.T) {
+	p := newPool(0, time.Hour, func(*scratch, int) int { return 0 })
+	if p.run(context.Background(), 2) {
+		t.Error("cut")
+	}
+}
+
+// Results are there when run returns, however often it is cut in the middle.
+func TestPoolCutRace(t *testing.T) {
+	for range 200 {
+		ctx, cancel := context.WithCancel(context.Background())
+		p := newPool(64, time.Hour, func(_ *scratch, i int) [8]int {
+			if i == 20 {
+				cancel()
+			}
+			return [8]int{7: i + 1}
+		})
+		p.run(ctx, 4)
+		for i := range 64 {
+			if got, ok := p.result(i); ok && got[7] != i+1 {
+				t.Fatalf("item %d: %v", i, got)
+			}
+		}
+	}
+}
