@@ -39,15 +39,20 @@ func (j *judge) sweeper(p *platform.Process) (Reason, string) {
 		return Sweeper, "this sweep itself"
 	case j.mine[p.PID]:
 		return Sweeper, "an ancestor of this sweep"
-	case isSweep(p):
+	case j.isSweep(p):
 		return Sweeper, "another running sweep"
 	}
 	return "", ""
 }
 
-// isSweep recognises another sweep by its program and command word.
-func isSweep(p *platform.Process) bool {
-	return p.Program() == "reaper" && slices.Contains(p.Argv, "sweep")
+// isSweep recognises another sweep by its command word and its program: reaper,
+// or whatever name this one was installed under.
+func (j *judge) isSweep(p *platform.Process) bool {
+	if !slices.Contains(p.Argv, "sweep") {
+		return false
+	}
+	self := j.world.Table.Get(j.world.System.PID)
+	return p.Program() == "reaper" || self != nil && len(self.Argv) > 0 && p.Program() == self.Program()
 }
 
 func (j *judge) foreign(p *platform.Process) (Reason, string) {
@@ -69,12 +74,42 @@ func (j *judge) shield(p *platform.Process) (Reason, string) {
 	if what := j.protected(p); what != "" {
 		return Protected, "matches protect: " + what
 	}
+	return j.service(p)
+}
+
+// service says whether the process is its service manager's own main process: by
+// systemd's mark, or, where that is missing or names a process that is gone (a
+// forking service, systemd before 248), by the manager's word.
+func (j *judge) service(p *platform.Process) (Reason, string) {
 	for _, value := range p.Values(SystemdMark) {
-		if pid, ok := platform.ParsePID(value); ok && pid == p.PID {
+		pid, ok := platform.ParsePID(value)
+		if ok && pid == p.PID {
 			return Service, "the main process of a systemd service (" + SystemdMark + ")"
 		}
+		if !ok || !j.isManager(p.PPID) {
+			continue
+		}
+		if k, ok := j.ask(Fact{Kind: FactRunning, PID: pid}); !ok || k.Live.Running != platform.No {
+			return "", "" // inherited from a main process that still runs
+		}
+	}
+	if !j.isManager(p.PPID) {
+		return "", ""
+	}
+	switch k, _ := j.ask(Fact{Kind: FactMainPID, Process: p.ID()}); k.Is {
+	case platform.Yes:
+		return Service, "the main process of a service, says its manager " + label(j.world.Table.Get(p.PPID))
+	case platform.Unknown:
+		return UnknownReason, "whether it is a service's main process cannot be told: its manager does not answer"
 	}
 	return "", ""
+}
+
+// isManager recognises systemd, of the system or of a user.
+func (j *judge) isManager(pid int) bool {
+	m := j.world.Table.Get(pid)
+	return m != nil && (pid == 1 && m.Comm == "systemd" ||
+		m.Program() == "systemd" && len(m.Argv) > 1 && slices.Contains(m.Argv[1:], "--user"))
 }
 
 // onTerminal spares what is in use: a session leader with a controlling

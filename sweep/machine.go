@@ -48,13 +48,28 @@ type OS struct{ *platform.Reader }
 // Now is monotonic: differences do not follow changes of the clock.
 func (OS) Now() time.Time { return time.Now() }
 
+// factDeadline bounds a look-up that another program or a file system answers.
+const factDeadline = 2 * time.Second
+
 // Answer asks the reader for the kind of fact.
-func (m OS) Answer(_ context.Context, f match.Fact) match.Known {
+func (m OS) Answer(ctx context.Context, f match.Fact) match.Known {
+	ctx, cancel := context.WithTimeout(ctx, factDeadline)
+	defer cancel()
 	switch f.Kind {
 	case match.FactRunning:
 		return match.Known{Live: m.Liveness(f.PID)}
 	case match.FactLinks:
 		return match.Known{Links: m.Links(f.Path)}
+	case match.FactGone:
+		return match.Known{Is: m.Missing(ctx, f.Process, f.Path)}
+	case match.FactMainPID:
+		return match.Known{Is: m.MainPID(ctx, f.Process)}
+	case match.FactMemory:
+		bytes, ok := m.Memory(ctx, f.Process)
+		if !ok {
+			return match.Known{}
+		}
+		return match.Known{Is: platform.Yes, Bytes: bytes}
 	}
 	return match.Known{}
 }

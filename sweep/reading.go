@@ -86,7 +86,7 @@ func (s *session) refresh(ctx context.Context, r *reading, extra []int) error {
 	table := match.NewTable(r.census.Processes)
 	related := table.Related(append(s.candidates(r.census), extra...))
 	up, _ := table.Ancestors(s.system.PID)
-	s.m.Inspect(limited, r.census, union(related, up), s.query)
+	s.m.Inspect(limited, r.census, union(related, append(up, s.system.PID)), s.query)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("reading the process table: %w", err)
 	}
@@ -111,6 +111,8 @@ const maxRounds = 8
 // settle answers the facts that judging and then growing need until nothing is
 // missing, and returns the last growth.
 func (s *session) settle(ctx context.Context, r *reading, branches func(*match.Judgement) []branch) growth {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Deadline) // for all look-ups together
+	defer cancel()
 	for round := 0; ; round++ {
 		g := grow(r.table, r.judged, branches(r.judged))
 		needs := r.judged.Needs()
