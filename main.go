@@ -20,7 +20,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/term"
 
-	"reaper/match"
 	"reaper/platform"
 	"reaper/sweep"
 )
@@ -28,22 +27,54 @@ import (
 type cli struct {
 	Version kong.VersionFlag `help:"Print the version."`
 	Sweep   sweepCmd         `cmd:"" help:"Find orphaned processes, stop them, confirm each exit, report."`
+	Explain explainCmd       `cmd:"" help:"Show what every rule says of a process, and why."`
+	Rules   rulesCmd         `cmd:"" help:"Check rules files, or show the rules in force."`
+}
+
+// shared are the flags of all commands that judge.
+type shared struct {
+	Rules    []string `placeholder:"FILE" sep:"none" help:"Rules file; may be repeated. Else $$REAPER_RULES, else reaper/rules.yaml in $$XDG_CONFIG_HOME (~/.config), else whatever carries REAPER_PARENT_PID."`
+	Only     []string `placeholder:"NAME" sep:"none" help:"Use only the rule of this name; may be repeated."`
+	AllUsers bool     `help:"Judge other users' processes too."`
+	JSON     bool     `name:"json" help:"Print one JSON document."`
+	Color    string   `enum:"auto,always,never" default:"auto" help:"auto, always or never."`
+	LogLevel string   `enum:"debug,info,warn,error" default:"warn" help:"debug, info, warn or error, on stderr."`
 }
 
 type sweepCmd struct {
-	DryRun   bool           `help:"Report what would be stopped, and do nothing."`
-	Rules    []string       `placeholder:"FILE" sep:"none" type:"path" help:"Rules file; may be repeated. Else $$REAPER_RULES, else reaper/rules.yaml in $$XDG_CONFIG_HOME, else whatever carries REAPER_PARENT_PID."`
-	Only     []string       `placeholder:"NAME" sep:"none" help:"Use only the rule of this name; may be repeated."`
-	Max      int            `placeholder:"N" help:"Stop nothing if there are more orphans than this."`
-	JSON     bool           `name:"json" help:"Print one JSON document."`
-	Quiet    bool           `help:"Print nothing where nothing is found."`
-	Verbose  bool           `help:"Show every member of each tree and every spared process."`
-	Check    bool           `help:"Like --dry-run, with exit status 1 if there are orphans."`
-	AllUsers bool           `help:"Judge other users' processes too."`
-	Grace    *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL, for all rules (2s)."`
-	Confirm  *time.Duration `placeholder:"D" help:"Time to wait after SIGKILL, for all rules (1s)."`
-	Color    string         `enum:"auto,always,never" default:"auto" help:"auto, always or never."`
-	LogLevel string         `enum:"debug,info,warn,error" default:"warn" help:"debug, info, warn or error, on stderr."`
+	shared
+	DryRun  bool           `help:"Report what would be stopped, and do nothing."`
+	Check   bool           `help:"Like --dry-run, with exit status 1 if there are orphans."`
+	Max     int            `placeholder:"N" help:"Stop nothing if there are more orphans than this."`
+	Grace   *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL, for all rules (2s)."`
+	Confirm *time.Duration `placeholder:"D" help:"Time to wait after SIGKILL, for all rules (1s)."`
+	Quiet   bool           `help:"Print nothing where nothing is found."`
+	Verbose bool           `help:"Show every member of each tree and every spared process."`
+}
+
+type explainCmd struct {
+	shared
+	PIDs []string `arg:"" name:"pid" help:"Processes to explain."`
+}
+
+type rulesCmd struct {
+	Check rulesCheckCmd `cmd:"" help:"Check rules files: every mistake with its line and column."`
+	Show  rulesShowCmd  `cmd:"" help:"Show the rules in force, where they come from, with defaults filled in."`
+}
+
+type rulesCheckCmd struct {
+	Files []string `arg:"" name:"file" help:"Rules files."`
+}
+
+type rulesShowCmd struct {
+	Rules    []string `placeholder:"FILE" sep:"none" help:"Rules file; may be repeated."`
+	Only     []string `placeholder:"NAME" sep:"none" help:"Only the rule of this name; may be repeated."`
+	AllUsers bool     `help:"Refuse files as a sweep of all users' processes does."`
+}
+
+// command is what each of them can do: print its answer, and say the exit status.
+type command interface {
+	run(stdout io.Writer, log zerolog.Logger) (int, error)
 }
 
 // readDeadline ends a reading of the process table that something blocks.
@@ -67,12 +98,25 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if ctx == nil {
 		return code
 	}
-	log := newLog(stderr, c.Sweep.LogLevel)
-	code, err = c.Sweep.run(stdout, log)
+	chosen, level := c.chosen(ctx)
+	code, err = chosen.run(stdout, newLog(stderr, level))
 	if err != nil {
 		fmt.Fprintln(stderr, "reaper: "+err.Error())
 	}
 	return code
+}
+
+// chosen is the command of the command line, and its log level.
+func (c *cli) chosen(ctx *kong.Context) (command, string) {
+	switch name, _, _ := strings.Cut(ctx.Command(), " <"); name {
+	case "explain":
+		return &c.Explain, c.Explain.LogLevel
+	case "rules check":
+		return &c.Rules.Check, "warn"
+	case "rules show":
+		return &c.Rules.Show, "warn"
+	}
+	return &c.Sweep, c.Sweep.LogLevel
 }
 
 type exitPanic struct{}
@@ -115,16 +159,11 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	if err := c.validate(); err != nil {
 		return sweep.ExitUsage, err
 	}
-	rules, err := loadRules(c.Rules)
+	o, err := c.options(log)
 	if err != nil {
 		return sweep.ExitUsage, err
 	}
-	if len(c.Only) > 0 {
-		if rules, err = rules.Only(c.Only); err != nil {
-			return sweep.ExitUsage, err
-		}
-	}
-	log.Debug().Str("rules", rules.Source).Int("count", len(rules.Rules)).Msg("rules loaded")
+	o.Max, o.Grace, o.Confirm = c.Max, c.Grace, c.Confirm
 	reader, err := platform.NewReader()
 	if err != nil {
 		return sweep.ExitNoTable, err
@@ -132,7 +171,11 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	defer reader.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	report, err := c.sweep(ctx, sweep.OS{Reader: reader}, rules)
+	work := sweep.Stop
+	if c.DryRun || c.Check {
+		work = sweep.DryRun
+	}
+	report, err := work(ctx, sweep.OS{Reader: reader}, o)
 	if errors.Is(err, context.Canceled) {
 		return sweep.ExitInterrupted, errors.New("interrupted while reading the process table: nothing was signalled")
 	}
@@ -143,7 +186,88 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 		report.Exit = sweep.ExitFound
 	}
 	logOutcomes(log, report)
-	return report.Exit, c.print(stdout, report)
+	if c.JSON {
+		return report.Exit, printJSON(stdout, report)
+	}
+	v := c.view(stdout)
+	v.Verbose, v.Quiet = c.Verbose, c.Quiet
+	return report.Exit, report.Text(stdout, v)
+}
+
+// options are what the flags and the environment say.
+func (c *shared) options(log zerolog.Logger) (sweep.Options, error) {
+	rules, err := sweep.FindRules(c.Rules, surroundings(c.AllUsers))
+	if err == nil && len(c.Only) > 0 {
+		rules, err = rules.Only(c.Only)
+	}
+	if err != nil {
+		return sweep.Options{}, err
+	}
+	log.Debug().Str("rules", rules.Source).Int("count", len(rules.Rules)).Msg("rules loaded")
+	return sweep.Options{Rules: rules, AllUsers: c.AllUsers, TmpDirs: tmpDirs(), Deadline: readDeadline, Version: version()}, nil
+}
+
+func (c *explainCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
+	pids := make([]int, len(c.PIDs))
+	for i, s := range c.PIDs {
+		pid, ok := platform.ParsePID(s)
+		if !ok {
+			return sweep.ExitUsage, fmt.Errorf("%q is no pid: give a decimal number as ps prints it", s)
+		}
+		pids[i] = pid
+	}
+	o, err := c.options(log)
+	if err != nil {
+		return sweep.ExitUsage, err
+	}
+	reader, err := platform.NewReader()
+	if err != nil {
+		return sweep.ExitNoTable, err
+	}
+	defer reader.Close()
+	explanation, err := sweep.Explain(context.Background(), sweep.OS{Reader: reader}, o, pids)
+	if errors.Is(err, platform.ErrGone) {
+		return sweep.ExitUsage, err
+	}
+	if err != nil {
+		return sweep.ExitNoTable, err
+	}
+	if c.JSON {
+		return explanation.Exit, printJSON(stdout, explanation)
+	}
+	return explanation.Exit, explanation.Text(stdout, c.view(stdout))
+}
+
+func (c *rulesCheckCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
+	var bad []error
+	for _, file := range c.Files {
+		rules, err := sweep.LoadRules(file, surroundings(false))
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		fmt.Fprintf(stdout, "%s: %d rules, no mistakes\n", file, len(rules.Rules))
+	}
+	if len(bad) > 0 {
+		return sweep.ExitUsage, errors.Join(bad...)
+	}
+	return sweep.ExitDone, nil
+}
+
+func (c *rulesShowCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
+	s := shared{Rules: c.Rules, Only: c.Only, AllUsers: c.AllUsers}
+	o, err := s.options(log)
+	if err != nil {
+		return sweep.ExitUsage, err
+	}
+	_, err = fmt.Fprintf(stdout, "# %s\n%s", o.Rules.Source, o.Rules.Show())
+	return sweep.ExitDone, err
+}
+
+func surroundings(allUsers bool) sweep.Surroundings {
+	home, _ := os.UserHomeDir() // none: no file of the user's own
+	return sweep.Surroundings{Rules: os.Getenv("REAPER_RULES"), ConfigHome: os.Getenv("XDG_CONFIG_HOME"), Home: home,
+		UID: os.Geteuid(), AllUsers: allUsers}
 }
 
 func (c *sweepCmd) validate() error {
@@ -158,23 +282,15 @@ func (c *sweepCmd) validate() error {
 	return nil
 }
 
-func (c *sweepCmd) sweep(ctx context.Context, m sweep.Machine, rules *match.Rules) (*sweep.Report, error) {
-	o := sweep.Options{Rules: rules, AllUsers: c.AllUsers, Max: c.Max, Grace: c.Grace, Confirm: c.Confirm,
-		TmpDirs: tmpDirs(), Deadline: readDeadline, Version: version()}
-	if c.DryRun || c.Check {
-		return sweep.DryRun(ctx, m, o)
-	}
-	return sweep.Stop(ctx, m, o)
+func printJSON(w io.Writer, document any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(document)
 }
 
-func (c *sweepCmd) print(stdout io.Writer, report *sweep.Report) error {
-	if c.JSON {
-		enc := json.NewEncoder(stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(report)
-	}
-	return report.Text(stdout, sweep.View{Width: width(stdout), Color: c.color(stdout), Verbose: c.Verbose, Quiet: c.Quiet})
+func (c *shared) view(stdout io.Writer) sweep.View {
+	return sweep.View{Width: width(stdout), Color: c.color(stdout)}
 }
 
 func width(w io.Writer) int {
@@ -187,7 +303,7 @@ func width(w io.Writer) int {
 }
 
 // color follows no-color.org and bixense.com/clicolors; --color decides first.
-func (c *sweepCmd) color(w io.Writer) bool {
+func (c *shared) color(w io.Writer) bool {
 	switch {
 	case c.Color == "always":
 		return true
@@ -216,73 +332,6 @@ func tmpDirs() []string {
 		dirs = append(dirs, filepath.Clean(dir))
 	}
 	return dirs
-}
-
-// loadRules finds the rules in force: flags, REAPER_RULES, the user's own file,
-// else the built-in default. Never a file of the current folder, so that no
-// cloned repository decides what dies.
-func loadRules(files []string) (*match.Rules, error) {
-	if len(files) == 0 {
-		if file := os.Getenv("REAPER_RULES"); file != "" {
-			files = []string{file}
-		}
-	}
-	if len(files) > 0 {
-		return readRules(files)
-	}
-	file := configFile()
-	if file == "" {
-		return match.Default(), nil
-	}
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		return match.Default(), nil
-	}
-	return readRules([]string{file})
-}
-
-func configFile() string {
-	dir := os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil || !filepath.IsAbs(home) {
-			return ""
-		}
-		dir = filepath.Join(home, ".config")
-	}
-	return filepath.Join(dir, "reaper", "rules.yaml")
-}
-
-func readRules(files []string) (*match.Rules, error) {
-	var all []*match.Rules
-	for _, file := range files {
-		data, err := readFile(file)
-		if err != nil {
-			return nil, err
-		}
-		rules, err := match.Load(file, data)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, rules)
-	}
-	return match.Merge(all)
-}
-
-// readFile reads no more than a rules file may hold: it may be a device.
-func readFile(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the rules: %w", err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("cannot read the rules: %s is a directory; give a file", file)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, 1<<20+1))
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the rules: %w", err)
-	}
-	return data, nil
 }
 
 // version is what the module was built as.

@@ -114,11 +114,12 @@ func isRelay(q *platform.Process) bool {
 		(q.Comm == "init" || strings.HasPrefix(q.Comm, "init(") || strings.HasPrefix(q.Comm, "Relay("))
 }
 
-// oldestChild is the first started child; within one tick the lower pid counts as older.
+// oldestChild is the first started child; within one tick the lower pid counts as
+// older. A child whose start cannot be read does not take another one's place.
 func (j *judge) oldestChild(pid int) int {
 	oldest, start := 0, uint64(0)
 	for _, child := range j.world.Table.Children(pid) {
-		if c := j.world.Table.Get(child); oldest == 0 || c.Start < start {
+		if c := j.world.Table.Get(child); c.Start != 0 && (oldest == 0 || c.Start < start) {
 			oldest, start = child, c.Start
 		}
 	}
@@ -155,16 +156,26 @@ func (j *judge) testAdopted(p *platform.Process, v Verdict) Verdict {
 
 // testUnowned walks up: processes that the rule matches (launchers and their
 // payload) count as one; the walk must reach an adopter, and no owner may run
-// anywhere above.
+// anywhere above, an adopter's own ancestors included.
 func (j *judge) testUnowned(t Test, r *Rule, p *platform.Process, v Verdict) Verdict {
 	up, top := j.world.Table.Ancestors(p.PID)
-	if top == TopCycle {
-		return v.spare(UnknownReason, "its ancestors form a cycle", 0)
-	}
+	unread := ""
 	for _, pid := range up {
-		if a := j.world.Table.Get(pid); !a.Exiting() && t.Owner.Match(a.Argv) {
+		switch a := j.world.Table.Get(pid); {
+		case a.Exited():
+		case t.Owner.Match(a.Argv):
 			return v.spare(Owned, "owned by "+label(a)+", which is running", pid)
+		case len(a.Argv) == 0 && unread == "":
+			unread = "the command of its ancestor " + label(a) + " cannot be read"
 		}
+	}
+	switch {
+	case top == TopCycle:
+		return v.spare(UnknownReason, "its ancestors form a cycle", 0)
+	case top == TopMissing:
+		return v.spare(UnknownReason, "one of its ancestors cannot be seen", 0)
+	case unread != "":
+		return v.spare(UnknownReason, unread, 0)
 	}
 	for link := p; ; {
 		a := j.adopted(link)
@@ -175,11 +186,22 @@ func (j *judge) testUnowned(t Test, r *Rule, p *platform.Process, v Verdict) Ver
 			return v.spare(UnknownReason, a.detail, 0)
 		}
 		parent := j.world.Table.Get(link.PPID)
-		if !j.matches(r, parent, parent.Vars) {
+		if !j.launcher(r, parent) {
 			return v.spare(Owned, "below "+label(parent)+", which is running", parent.PID)
 		}
 		link = parent
 	}
+}
+
+// launcher says whether a process counts as one with what it started: the rule
+// matches it, by what is its own, and it may be stopped itself. A terminal's
+// shell or a multiplexer that carries a stale marker is an owner like any other.
+func (j *judge) launcher(r *Rule, p *platform.Process) bool {
+	if reason, _ := j.guard(p); reason != "" {
+		return false
+	}
+	own, _ := j.ownVars(p)
+	return j.matches(r, p, own)
 }
 
 // Adopted says whether an adopter has taken the process in.

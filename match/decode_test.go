@@ -199,7 +199,7 @@ func TestMistakesOfYAML(t *testing.T) {
 		{"a: b\rc: d\r", "1:5: a carriage return that ends no line | end lines with a line feed"},
 		{"a:\n\u2028b", "2:1: U+2028, which ends a line without showing it | write a plain line break"},
 		{"a: b\ufeff", "1:5: U+FEFF is not allowed in a rules file | rules are plain text"},
-		{strings.Repeat("#", maxFile+1), "1:1: 1048577 bytes are too many for a rules file, the limit is 1048576"},
+		{strings.Repeat("#", MaxFile+1), "1:1: 1048577 bytes are too many for a rules file, the limit is 1048576"},
 	})
 }
 

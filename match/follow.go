@@ -1,7 +1,9 @@
 package match
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"reaper/platform"
 )
@@ -28,20 +30,27 @@ type Follow struct {
 // follow answers a variable. Where a block holds it twice the most alive value
 // counts: any live one spares.
 func (j *judge) follow(p *platform.Process, vars []platform.Var, name string) Follow {
-	var worst Follow
+	var most Follow
+	for _, f := range j.followAll(p, vars, name) {
+		if f.State > most.State {
+			most = f
+		}
+	}
+	return most
+}
+
+// followAll answers each value of a variable that is a pid.
+func (j *judge) followAll(p *platform.Process, vars []platform.Var, name string) []Follow {
+	var all []Follow
 	for _, v := range vars {
 		if v.Name != name {
 			continue
 		}
-		pid, start, hasStart, ok := ParseFollowed(v.Value, j.world.System.MaxPID)
-		if !ok {
-			continue
-		}
-		if f := j.followed(p, v, pid, start, hasStart); f.State > worst.State {
-			worst = f
+		if pid, start, hasStart, ok := ParseFollowed(v.Value, j.world.System.MaxPID); ok {
+			all = append(all, j.followed(p, v, pid, start, hasStart))
 		}
 	}
-	return worst
+	return all
 }
 
 func (j *judge) followed(p *platform.Process, v platform.Var, pid int, start uint64, hasStart bool) Follow {
@@ -126,15 +135,18 @@ func (j *judge) testFollows(t Test, p *platform.Process, vars []platform.Var, v 
 	return v, false
 }
 
-// LiveFollow returns what a process follows by any variable that any rule
-// follows, if that runs, may run or cannot be told: work that must not be
-// stopped along with something else.
-func (j *Judgement) LiveFollow(p *platform.Process) (Follow, bool) {
-	var worst Follow
+// LiveFollows returns what a process follows by any variable that any rule
+// follows, as far as that runs, may run or cannot be told: work that must not be
+// stopped along with something else. The most alive comes first.
+func (j *Judgement) LiveFollows(p *platform.Process) []Follow {
+	var live []Follow
 	for _, name := range j.judge.rules.FollowNames() {
-		if f := j.judge.follow(p, p.Vars, name); f.State > worst.State {
-			worst = f
+		for _, f := range j.judge.followAll(p, p.Vars, name) {
+			if f.State > FollowDead {
+				live = append(live, f)
+			}
 		}
 	}
-	return worst, worst.State > FollowDead
+	slices.SortStableFunc(live, func(a, b Follow) int { return cmp.Compare(b.State, a.State) })
+	return live
 }

@@ -3,6 +3,7 @@ package match
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -77,7 +78,7 @@ func Judge(rules *Rules, world *World, facts Facts) *Judgement {
 }
 
 // Needs returns the facts that were asked for and are not known, those asked by
-// LiveFollow and Adopted since included.
+// LiveFollows and Adopted since included.
 func (j *Judgement) Needs() []Fact {
 	needs := make([]Fact, 0, len(j.judge.needs))
 	for f := range j.judge.needs {
@@ -121,26 +122,23 @@ func (j *judge) process(p *platform.Process) (Verdict, bool) {
 	return combine(verdicts), true
 }
 
-// combine makes one verdict of those of several rules: a bound that is passed
-// counts in any case, then a live owner by any rule spares, then the first rule
-// in file order that proves an orphan names it.
+// combine makes one verdict of those of several rules: the first in file order
+// that proves an orphan names it, unless a live owner by any rule spares it. From
+// a bound that is passed no owner does.
 func combine(verdicts []Verdict) Verdict {
-	for _, wins := range []func(Verdict) bool{
-		func(v Verdict) bool { return v.Orphan && v.Test == Over },
-		func(v Verdict) bool { return !v.Orphan && vetoes(v) },
-		func(v Verdict) bool { return v.Orphan },
-	} {
-		if i := slices.IndexFunc(verdicts, wins); i >= 0 {
-			return verdicts[i]
+	veto := slices.IndexFunc(verdicts, vetoes)
+	for _, v := range verdicts {
+		if v.Orphan && (veto < 0 || v.Test == Over) {
+			return v
 		}
 	}
-	return verdicts[0]
+	return verdicts[max(veto, 0)]
 }
 
 // vetoes says whether a rule's no holds against every other rule's yes: what the
 // process follows or is owned by runs, or nobody can tell.
 func vetoes(v Verdict) bool {
-	return v.Test == Follows || v.Test == Unowned
+	return !v.Orphan && (v.Test == Follows || v.Test == Unowned)
 }
 
 func (v Verdict) spare(reason Reason, detail string, blocker int) Verdict {
@@ -235,10 +233,16 @@ func (j *judge) age(p *platform.Process) time.Duration {
 
 // Age is the time from a start token to the end of the reading.
 func (w *World) Age(start uint64) time.Duration {
-	if start == 0 || start > w.Now || w.System.TicksPerSecond == 0 {
+	hz := w.System.TicksPerSecond
+	if start == 0 || start > w.Now || hz == 0 {
 		return 0
 	}
-	return time.Duration(w.Now-start) * time.Second / time.Duration(w.System.TicksPerSecond)
+	whole, part := (w.Now-start)/hz, (w.Now-start)%hz
+	if whole >= uint64(math.MaxInt64/time.Second) {
+		return math.MaxInt64
+	}
+	// Whole seconds apart from the rest: microseconds times 1e9 overflow after two hours and a half.
+	return time.Duration(whole)*time.Second + time.Duration(part*uint64(time.Second)/hz)
 }
 
 // matching returns the rules that select the process by the given variables.

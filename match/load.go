@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxFile is the size of a rules file in bytes that Load reads.
-const maxFile = 1 << 20
+// MaxFile is the size of a rules file in bytes that Load reads.
+const MaxFile = 1 << 20
 
 // DefaultSource is the Rules.Source of Default.
 const DefaultSource = "built-in default"

@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -18,8 +19,8 @@ func resolve(value string, links map[string]string) []platform.Link {
 	for part := range strings.SplitSeq(strings.TrimPrefix(value, "/"), "/") {
 		prefix += "/" + part
 		real = path.Join("/", real, part)
-		for target, ok := links[real]; ok; target, ok = links[real] {
-			real = target
+		for hops := 0; links[real] != "" && hops < 40; hops++ { // as many as the kernel follows
+			real = links[real]
 		}
 		list = append(list, platform.Link{Prefix: prefix, Real: real})
 	}
@@ -242,7 +243,11 @@ func FuzzMatchValue(f *testing.F) {
 		if ok {
 			links = resolve(clean, map[string]string{"/tmp": real})
 		}
+		began := time.Now()
 		matched := marker.MatchValue(value, []TmpRoot{{Path: "/tmp", Real: real}}, links)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Fatalf("took %v", took)
+		}
 		if matched && strings.HasPrefix(glob, tmpPrefix) && (!ok || !isBelow(links[len(links)-1].Real, real)) {
 			t.Fatalf("%q matches %q outside %q", value, glob, real)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -294,7 +295,11 @@ func FuzzPattern(f *testing.F) {
 			return
 		}
 		argv := strings.Split(command, "\x00")
+		began := time.Now()
 		matched := p.Match(argv)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Fatalf("took %v", took)
+		}
 		if p.Text != text || p.Match(nil) && p.re == nil {
 			t.Fatalf("%q is kept as %q", text, p.Text)
 		}

@@ -1,9 +1,6 @@
 package match
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // DidYouMean returns the known word that a misspelt one most likely stands for,
 // or "" where none is close: at most one edit in three letters, where an edit
@@ -53,11 +50,4 @@ func suggestion(word string, known []string, otherwise string) string {
 		return "did you mean " + quoted(guess) + "?"
 	}
 	return otherwise
-}
-
-// oneOf lists words for a hint, sorted.
-func oneOf(words []string) string {
-	words = slices.Clone(words)
-	slices.Sort(words)
-	return "one of " + strings.Join(words, ", ")
 }

@@ -70,9 +70,9 @@ func isEmpty(document *yaml.Node) bool {
 // checkBytes refuses what is no text before YAML sees it: it would be refused
 // without a place.
 func checkBytes(data []byte, problems *Problems) bool {
-	if len(data) > maxFile {
+	if len(data) > MaxFile {
 		problems.data = nil
-		problems.add(Problem{Line: 1, Column: 1, Message: fmt.Sprintf("%d bytes are too many for a rules file, the limit is %d", len(data), maxFile)})
+		problems.add(Problem{Line: 1, Column: 1, Message: fmt.Sprintf("%d bytes are too many for a rules file, the limit is %d", len(data), MaxFile)})
 		return false
 	}
 	line, column := 1, 1

@@ -107,31 +107,25 @@ func (t *Table) Below(pid int) []int {
 
 // Related returns the pids whose details a judgement of the seeds may look at:
 // the seeds, what is below them, the groups that any of these leads, or led
-// before it exited, with what is below those, and everything above any of them.
-// Ascending.
+// before it exited, with what is below those and the groups that they lead, and
+// everything above any of them. Ascending.
 func (t *Table) Related(seeds []int) []int {
+	seen := map[int]bool{} // exited seeds included: their groups may live on
+	for queue := slices.Clone(seeds); len(queue) > 0; queue = queue[1:] {
+		if pid := queue[0]; !seen[pid] {
+			seen[pid] = true
+			queue = append(append(queue, t.children[pid]...), t.groups[pid]...)
+		}
+	}
 	found := map[int]bool{}
-	add := func(pid int) {
-		if !found[pid] && t.Get(pid) != nil {
-			found[pid] = true
+	for pid := range seen {
+		if t.Get(pid) == nil {
+			continue
 		}
-	}
-	down := func(pids []int) {
-		for _, pid := range pids {
-			add(pid)
-			for _, b := range t.Below(pid) {
-				add(b)
-			}
-		}
-	}
-	down(seeds)
-	for _, pid := range append(keys(found), seeds...) {
-		down(t.Group(pid))
-	}
-	for _, pid := range keys(found) {
+		found[pid] = true
 		up, _ := t.Ancestors(pid)
 		for _, a := range up {
-			add(a)
+			found[a] = true
 		}
 	}
 	return keys(found)

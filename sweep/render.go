@@ -41,6 +41,44 @@ func (r *Report) Text(w io.Writer, v View) error {
 	return err
 }
 
+// Text writes for each named process what every rule says, and the verdict.
+func (e *Explanation) Text(w io.Writer, v View) error {
+	p := newPainter(v)
+	for _, x := range e.Explained {
+		p.line(fmt.Sprintf("%d  %s", x.PID, strings.Join(x.Command, " ")))
+		p.line(fmt.Sprintf("  parent %d, group %d, session %d, user %d, %s old", x.PPID, x.PGID, x.SID, x.UID, Age(x.AgeS)))
+		if x.Guard != "" {
+			p.line(fmt.Sprintf("  never touched (%s): %s", x.Guard, x.GuardDetail))
+		}
+		for _, r := range x.Rules {
+			p.rule(r)
+		}
+		verdict := x.Verdict
+		if x.Reason != "" {
+			verdict += " (" + string(x.Reason) + ")"
+		}
+		p.line(fmt.Sprintf("  verdict: %s: %s", verdict, x.Detail))
+	}
+	_, err := io.WriteString(w, p.out.String())
+	return err
+}
+
+func (p *painter) rule(r match.RuleAnswer) {
+	p.line("  rule " + r.Rule + map[bool]string{true: " matches", false: " does not match"}[r.Matches])
+	p.line("    command: " + r.Command)
+	p.line("    marker: " + r.Marker)
+	if !r.Matches {
+		return
+	}
+	for _, t := range r.Tests {
+		line := fmt.Sprintf("    %s: %s, %s", t.Test, t.Answer, t.Detail)
+		if t.Decides {
+			line += "  <- decides"
+		}
+		p.line(line)
+	}
+}
+
 type painter struct {
 	view View
 	out  strings.Builder

@@ -66,12 +66,17 @@ type plan struct {
 }
 
 func prepare(ctx context.Context, m Machine, o Options) (*plan, error) {
+	return prepareFor(ctx, m, o, nil)
+}
+
+// prepareFor also looks at the given processes, matched or not.
+func prepareFor(ctx context.Context, m Machine, o Options, pids []int) (*plan, error) {
 	began := m.Now()
 	s, err := newSession(ctx, m, o)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.read(ctx, nil)
+	r, err := s.read(ctx, pids)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,127 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+
+	"reaper/match"
+	"reaper/platform"
+)
+
+// Explanation is the report on a few named processes, with what every rule says of each.
+type Explanation struct {
+	Report
+	Explained []Explained `json:"explained"`
+}
+
+// Explained is one named process.
+type Explained struct {
+	PID     int      `json:"pid"`
+	Start   uint64   `json:"start"`
+	PPID    int      `json:"ppid"`
+	PGID    int      `json:"pgid"`
+	SID     int      `json:"sid"`
+	UID     int      `json:"uid"`
+	AgeS    float64  `json:"age_s"`
+	Command []string `json:"command"`
+	match.Account
+	Verdict string       `json:"verdict"` // orphan, member, spared or unmatched
+	Reason  match.Reason `json:"reason,omitempty"`
+	Detail  string       `json:"detail"`
+}
+
+// Explain judges as a dry run does and accounts for the named processes. A pid
+// that nothing holds is an error.
+func Explain(ctx context.Context, m Machine, o Options, pids []int) (*Explanation, error) {
+	p, err := prepareFor(ctx, m, o, pids)
+	if err != nil {
+		return nil, err
+	}
+	for _, pid := range pids {
+		if row := p.reading.table.Get(pid); row == nil {
+			return nil, fmt.Errorf("explain process %d: %w", pid, platform.ErrGone)
+		}
+	}
+	accounts := p.accounts(ctx, pids)
+	p.promise()
+	r := p.report()
+	r.DryRun = true
+	e := &Explanation{Report: *r}
+	for i, pid := range pids {
+		e.Explained = append(e.Explained, p.explained(p.reading.table.Get(pid), accounts[i]))
+	}
+	e.keepOnly(pids)
+	return e, nil
+}
+
+// accounts asks until no answer lacks a fact.
+func (p *plan) accounts(ctx context.Context, pids []int) []match.Account {
+	r := p.reading
+	for round := 0; ; round++ {
+		out := make([]match.Account, len(pids))
+		for i, pid := range pids {
+			out[i] = r.judged.Explain(r.table.Get(pid))
+		}
+		if needs := r.judged.Needs(); len(needs) == 0 || round == maxRounds {
+			return out
+		}
+		p.s.settle(ctx, r, func(*match.Judgement) []branch { return nil })
+	}
+}
+
+func (p *plan) explained(row *platform.Process, a match.Account) Explained {
+	for i := range a.Rules {
+		rule := &a.Rules[i]
+		rule.Command, rule.Marker = printable(rule.Command), printable(rule.Marker)
+		for t := range rule.Tests {
+			rule.Tests[t].Detail = printable(rule.Tests[t].Detail)
+		}
+	}
+	a.GuardDetail = printable(a.GuardDetail)
+	e := Explained{PID: row.PID, Start: row.Start, PPID: row.PPID, PGID: row.PGID, SID: row.SID, UID: row.UID,
+		AgeS: p.reading.world.Age(row.Start).Seconds(), Command: command(row), Account: a,
+		Verdict: "unmatched", Detail: "no rule matches it"}
+	for _, v := range p.spared {
+		if v.PID == row.PID {
+			e.Verdict, e.Reason, e.Detail = "spared", v.Reason, printable(v.Detail)
+		}
+	}
+	if t := p.known[row.ID()]; t != nil {
+		e.Verdict, e.Detail = "orphan", printable(t.tree.root.Detail)
+		if t.tree.root.PID != row.PID {
+			e.Verdict, e.Detail = "member", fmt.Sprintf("goes with the orphan %d: %s", t.tree.root.PID, printable(t.tree.root.Detail))
+		}
+	}
+	return e
+}
+
+// keepOnly leaves in the report what concerns the named processes, and sums it up anew.
+func (e *Explanation) keepOnly(pids []int) {
+	named := map[int]bool{}
+	for _, pid := range pids {
+		named[pid] = true
+	}
+	r := e.Report
+	orphans, spared, left := r.Orphans, r.Spared, r.LeftBehind
+	r.Orphans, r.Spared, r.LeftBehind, r.Totals = []Orphan{}, []Spared{}, []Left{}, Totals{}
+	for _, o := range orphans {
+		for _, m := range o.Members {
+			if named[m.PID] {
+				r.add(o)
+				break
+			}
+		}
+	}
+	for _, s := range spared {
+		if named[s.PID] {
+			r.Spared = append(r.Spared, s)
+		}
+	}
+	for _, l := range left {
+		if named[l.PID] || named[l.Orphan] {
+			r.LeftBehind = append(r.LeftBehind, l)
+		}
+	}
+	r.Exit = ExitDone
+	e.Report = r
+}
