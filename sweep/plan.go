@@ -51,7 +51,12 @@ type grower struct {
 	verdicts map[int]*match.Verdict // by pid, orphans and spared
 	spared   map[int]match.Verdict
 	growth   growth
+	aside    []aside
 }
+
+// aside is a process that belongs to a branch's tree by birth and is no member:
+// protected, another user's, to be reported, not readable, or taken out before.
+type aside struct{ branch, pid int }
 
 // grow builds every branch's tree, takes out what follows live work with the
 // path above it, and does so again until nothing is left to take out. An orphan
@@ -65,6 +70,7 @@ func grow(t *match.Table, j *match.Judgement, branches []branch) growth {
 	}
 	for {
 		b.growth = growth{branches: b.branches, member: map[int]int{}, spared: b.spared}
+		b.aside = nil
 		for i := range b.branches {
 			b.tree(i)
 		}
@@ -123,16 +129,14 @@ func (b *grower) tree(i int) {
 // taken out, or is guarded.
 func (b *grower) visit(i, pid int) {
 	p := b.table.Get(pid)
-	if p == nil || p.Exited() || !p.Detailed {
+	if p == nil || p.Exited() {
 		return
 	}
 	if _, taken := b.growth.member[pid]; taken {
 		return
 	}
-	if _, out := b.spared[pid]; out {
-		return
-	}
-	if pid != b.branches[i].root.PID && b.guarded(i, p) {
+	if _, out := b.spared[pid]; out || !p.Detailed || pid != b.branches[i].root.PID && b.guarded(i, p) {
+		b.aside = append(b.aside, aside{i, pid})
 		return
 	}
 	b.growth.member[pid] = i
@@ -187,36 +191,65 @@ func (b *grower) group(i, pgid int, until uint64) {
 }
 
 // spareLiveWork takes out the members that follow something that runs outside
-// their tree, with all below them and the path above them, and reports whether
-// there were any.
+// their tree, with all below them and the path above them, also the path above
+// those that are no members themselves, and reports whether there were any.
 func (b *grower) spareLiveWork() bool {
-	found := false
+	before := len(b.spared)
 	for _, pid := range slices.Sorted(slices.Values(b.growth.order)) {
-		p := b.table.Get(pid)
-		if p.Namespace == platform.No {
-			continue // its numbers are another namespace's; what holds that namespace was asked
+		i, p := b.growth.member[pid], b.table.Get(pid)
+		if f, live := b.liveOutside(i, p); live {
+			b.takeOut(i, p, f)
 		}
-		f, live := b.judged.LiveFollow(p)
-		if !live || b.inside(p, f) {
-			continue
-		}
-		found = true
-		b.takeOut(p, f)
 	}
-	return found
+	for _, a := range b.aside {
+		for _, pid := range append(b.table.Below(a.pid), a.pid) {
+			p := b.table.Get(pid)
+			if _, member := b.growth.member[pid]; member || p.Exited() {
+				continue // a member of another tree was looked at with that
+			}
+			if f, live := b.liveOutside(a.branch, p); live {
+				b.spareHosts(a.branch, p, f)
+			}
+		}
+	}
+	return len(b.spared) > before
 }
 
-// inside says whether the followed process is another member of the same tree.
-func (b *grower) inside(p *platform.Process, f match.Follow) bool {
+// liveOutside returns what the process follows that runs outside the branch's tree.
+func (b *grower) liveOutside(i int, p *platform.Process) (match.Follow, bool) {
+	if p.Namespace == platform.No {
+		return match.Follow{}, false // its numbers are another namespace's; what holds that namespace was asked
+	}
+	for _, f := range b.judged.LiveFollows(p) {
+		if !b.inside(i, p, f) && !b.bounded(i, f) {
+			return f, true
+		}
+	}
+	return match.Follow{}, false
+}
+
+// inside says whether the followed process is another member of the tree.
+func (b *grower) inside(i int, p *platform.Process, f match.Follow) bool {
 	if f.PID == p.PID || f.State == match.FollowUnknown {
 		return false
 	}
 	in, ok := b.growth.member[f.PID]
-	return ok && in == b.growth.member[p.PID]
+	return ok && in == i
 }
 
-func (b *grower) takeOut(p *platform.Process, f match.Follow) {
-	i := b.growth.member[p.PID]
+// bounded says whether the tree is over its rule's bound, which holds owned or
+// not, and the followed process is one that the root itself follows.
+func (b *grower) bounded(i int, f match.Follow) bool {
+	root := b.branches[i].root
+	row := b.table.Get(root.PID)
+	if root.Test != match.Over || row == nil {
+		return false
+	}
+	return slices.ContainsFunc(b.judged.LiveFollows(row), func(own match.Follow) bool { return own.PID == f.PID })
+}
+
+// takeOut spares a member, all below it and the path above it.
+func (b *grower) takeOut(i int, p *platform.Process, f match.Follow) {
 	reason := match.ParentRunning
 	switch f.State {
 	case match.FollowUnknown:
@@ -230,12 +263,16 @@ func (b *grower) takeOut(p *platform.Process, f match.Follow) {
 			b.spare(b.table.Get(pid), i, match.ParentRunning, fmt.Sprintf("below %d, which %s", p.PID, f.Detail), f.PID)
 		}
 	}
+	b.spareHosts(i, p, f)
+}
+
+// spareHosts spares the tree's members above a process that follows live work.
+func (b *grower) spareHosts(i int, p *platform.Process, f match.Follow) {
 	up, _ := b.table.Ancestors(p.PID)
 	for _, pid := range up {
-		if in, ok := b.growth.member[pid]; !ok || in != i {
-			break
+		if in, ok := b.growth.member[pid]; ok && in == i {
+			b.spare(b.table.Get(pid), i, match.HostsLiveWork, fmt.Sprintf("hosts %d, which %s", p.PID, f.Detail), f.PID)
 		}
-		b.spare(b.table.Get(pid), i, match.HostsLiveWork, fmt.Sprintf("hosts %d, which %s", p.PID, f.Detail), f.PID)
 	}
 }
 
