@@ -89,7 +89,7 @@ func (j *judge) service(p *platform.Process) (Reason, string) {
 		if !ok || !j.isManager(p.PPID) {
 			continue
 		}
-		if k, ok := j.ask(Fact{Kind: FactRunning, PID: pid}); !ok || k.Live.Running != platform.No {
+		if k, ok := j.ask(Fact{Kind: FactRunning, PID: pid}); !ok || k.Live.Running == platform.Yes {
 			return "", "" // inherited from a main process that still runs
 		}
 	}
