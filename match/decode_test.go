@@ -194,6 +194,8 @@ func TestMistakesOfYAML(t *testing.T) {
 		{ruleWith("command: [x"), "5:11: not YAML: did not find expected ',' or ']' | mind the indentation, and the quotes and brackets before this place"},
 		{ruleWith("name: a: b"), "3:12: not YAML: mapping values are not allowed in this context | quote a value that has ': ' in it, and mind the indentation"},
 		{strings.Repeat("[", 20_000), "1:10001: nested too deeply"},
+		{"%YAML 1.2\n---\n" + oneRule, "1:1: YAML directives are not supported | remove the line"},
+		{"%FOO\n---\n" + oneRule, "1:5: YAML directives are not supported | remove the line"},
 		{"a: b\x00", "1:5: U+0000 is not allowed in a rules file | rules are plain text"},
 		{"a: é\xff", "1:5: byte 0xff is not UTF-8 | save the file as UTF-8"},
 		{"a: b\rc: d\r", "1:5: a carriage return that ends no line | end lines with a line feed"},

@@ -25,9 +25,8 @@ const tmpPrefix = "<tmp>/"
 // to be absolute and without `..`, and is cleaned of `//` and `/./` first.
 //
 // One that begins with `<tmp>/` holds below each root: some folder above the
-// value is the root, by its spelling or by where its links lead, the rest
-// matches, and the value, all links resolved, is still inside the root. That
-// needs the links of CleanPath(value), from "/" down to the path itself; where
+// value is the root, once links are resolved on both sides, the rest matches, and
+// the value, all links resolved, is still inside the root. That needs the links of CleanPath(value), from "/" down to the path itself; where
 // it is unknown where they lead, nothing matches. Any other glob is compared with
 // the value as it is.
 func (m Marker) MatchValue(value string, roots []TmpRoot, links []platform.Link) bool {
@@ -77,31 +76,28 @@ func matchTmp(rest, value string, roots []TmpRoot, links []platform.Link) bool {
 	}
 	real := links[len(links)-1].Real
 	for _, root := range roots {
-		if isRoot(root) && isBelow(real, root.Real) && matchBelow(rest, value, root, links) {
+		if isBelow(real, root.Real) && matchBelow(rest, value, root, links) {
 			return true
 		}
 	}
 	return false
 }
 
-// isRoot refuses a root that would make every path a temporary one.
-func isRoot(root TmpRoot) bool {
-	return strings.HasPrefix(root.Real, "/") && root.Real != "/"
-}
-
+// isBelow is false for the root itself, and for the roots "" (unknown) and "/",
+// which would make every path a temporary one.
 func isBelow(real, root string) bool {
 	rest, ok := strings.CutPrefix(real, root)
-	return ok && len(rest) > 1 && rest[0] == '/'
+	return ok && root != "" && len(rest) > 1 && rest[0] == '/'
 }
 
 // matchBelow looks for the folder above the value that is the root.
 func matchBelow(rest, value string, root TmpRoot, links []platform.Link) bool {
 	for _, link := range links[:len(links)-1] {
-		if link.Real == "" || link.Real != root.Real && link.Prefix != root.Path {
+		if link.Real != root.Real {
 			continue
 		}
-		below, ok := strings.CutPrefix(value, strings.TrimSuffix(link.Prefix, "/")+"/")
-		if ok && below != "" && doublestar.MatchUnvalidated(rest, below) {
+		below, ok := strings.CutPrefix(value, link.Prefix+"/")
+		if ok && doublestar.MatchUnvalidated(rest, below) {
 			return true
 		}
 	}

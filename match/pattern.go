@@ -261,10 +261,7 @@ const shellBlanks = " \t\n"
 // isCommandOption knows the option after which shells, su and others take a
 // command as one argument: -c, or letters that end in it such as -lc.
 func isCommandOption(arg string) bool {
-	if len(arg) < 2 || len(arg) > 8 || arg[0] != '-' || arg[len(arg)-1] != 'c' {
-		return false
-	}
-	return arg[1] != '-'
+	return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && arg[len(arg)-1] == 'c'
 }
 
 // isOnePath says whether an argument with blanks is written like one path: it

@@ -44,6 +44,7 @@ func TestPatternMatch(t *testing.T) {
 				{"node", "/Users/a b/x/daemon/main.ts"},
 				{"./a b/daemon/main.ts"}, {"../a b/daemon/main.ts"}, {"~/a b/daemon/main.ts"},
 				{"/Users/a - b/x (copy)/daemon/main.ts"},
+				{"x", "--sync", "/a b/daemon/main.ts"},
 				{"sh", "-c", "/x/daemon/main.ts"}, // one plain word: what the shell becomes
 			},
 			[]line{

@@ -159,6 +159,9 @@ func placeInFile(problem *Problem, data []byte) int {
 func explain(problem *Problem, load *yaml.LoadError, rest []byte) {
 	word := firstWord(rest)
 	switch {
+	case len(rest) > 0 && rest[0] == '%' && problem.Column == 1, strings.Contains(load.ContextMsg, "directive"):
+		problem.Message = "YAML directives are not supported"
+		problem.Hint = "remove the line"
 	case len(rest) > 0 && rest[0] == '*':
 		problem.Message = fmt.Sprintf("%s without quotes is a YAML alias", quoted(word))
 		problem.Hint = "quote the pattern: '" + word + "'"
