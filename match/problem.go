@@ -174,11 +174,11 @@ func isWide(r rune) bool {
 
 // add keeps a problem, or counts it where there are too many to read.
 func (p *Problems) add(problem Problem) {
-	if slices.Contains(p.List, problem) {
-		return
-	}
 	if len(p.List) == maxProblems {
 		p.More++
+		return
+	}
+	if slices.Contains(p.List, problem) {
 		return
 	}
 	p.List = append(p.List, problem)
