@@ -20,10 +20,13 @@ func (e *stopper) branches(t *match.Table, j *match.Judgement) []branch {
 	for _, tr := range e.trees {
 		id := platform.Identity{PID: tr.root.PID, Start: tr.root.Start}
 		roots[id] = true
-		br := branch{tree: tr, root: tr.root, known: e.live(tr, t), led: e.ledBy(tr)}
-		if row := t.Get(id.PID); row != nil && row.Start == id.Start && !row.Exited() && !row.Ending {
-			if _, still := proven[id]; !still {
-				continue // without its root's proof nothing of the tree remains
+		tr.unsure = false
+		br := branch{tree: tr, root: tr.root, known: e.live(tr, t), led: e.ledBy(tr, t)}
+		if row := t.Get(id.PID); row != nil && (row.Start == id.Start || row.Start == 0) && !row.Exited() && !row.Ending {
+			if _, still := proven[id]; !still { // nothing of the tree remains, or nobody can tell
+				v := sparedVerdict(j, id.PID)
+				tr.unsure = unread(&tr.targets[0].row, row) || v != nil && untold(v)
+				continue
 			}
 			br.alive = true
 		}
@@ -49,11 +52,13 @@ func (e *stopper) live(tr *tree, t *match.Table) []int {
 	return pids
 }
 
-// ledBy returns the groups that the tree's exited members led.
-func (e *stopper) ledBy(tr *tree) []led {
+// ledBy returns the groups that the tree's exited members led. A number that a
+// process holds again has no such group: it is not given away while one lasts.
+func (e *stopper) ledBy(tr *tree, t *match.Table) []led {
 	var out []led
 	for _, m := range tr.targets {
-		if m.exited {
+		row := t.Get(m.row.PID)
+		if m.exited && (row == nil || row.Start == m.row.Start) {
 			out = append(out, led{m.row.PID, e.exitTicks[m.row.PID]})
 		}
 	}

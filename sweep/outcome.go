@@ -38,6 +38,7 @@ type target struct {
 	whole   bool // verified in the last reading, so that it may be signalled
 	outcome Outcome
 	detail  string
+	doubt   string // why the last reading did not verify it, where that was no answer
 }
 
 // tree is an orphan with all that goes with it.
@@ -45,7 +46,7 @@ type tree struct {
 	root    match.Verdict
 	stop    match.Stop
 	targets []*target
-	led     []led
+	unsure  bool // the last reading could not tell whether the root is an orphan
 }
 
 // open says whether the target still has to exit and nothing has settled its outcome.

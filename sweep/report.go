@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -21,7 +23,7 @@ type Report struct {
 	Started      string          `json:"started"`       // RFC 3339
 	TookMS       float64         `json:"took_ms"`
 	Census       platform.Counts `json:"census"`
-	Cut          bool            `json:"census_cut,omitempty"` // the deadline ended the census early
+	Cut          bool            `json:"census_cut,omitempty"` // the deadline ended the first or the last reading early, or the last one failed
 	Orphans      []Orphan        `json:"orphans"`
 	Spared       []Spared        `json:"spared"`
 	LeftBehind   []Left          `json:"left_behind"`
@@ -94,7 +96,7 @@ func (p *plan) report() *Report {
 	r := &Report{
 		Schema: 1, Version: p.s.o.Version, Rules: p.s.o.Rules.Source, BootID: p.s.system.BootID, PIDNamespace: "initial",
 		Started: p.started.UTC().Format("2006-01-02T15:04:05.000Z"),
-		Census:  p.reading.census.Counts, Cut: p.reading.census.Cut,
+		Census:  p.reading.census.Counts, Cut: p.reading.census.Cut || p.cut || p.failed != nil && !errors.Is(p.failed, context.Canceled),
 		Orphans: []Orphan{}, Spared: []Spared{}, LeftBehind: []Left{},
 	}
 	if p.s.system.Nested {

@@ -16,8 +16,9 @@ import (
 var signalNames = map[syscall.Signal]string{syscall.SIGTERM: "TERM", syscall.SIGCONT: "CONT", syscall.SIGKILL: "KILL"}
 
 // terminate sends SIGTERM to every verified target that has had no signal, in
-// one pass over all trees, then SIGCONT to those that are stopped.
-func (e *stopper) terminate() {
+// one pass over all trees, then SIGCONT to those that are stopped, and says
+// whether there were any.
+func (e *stopper) terminate() bool {
 	due := e.due(func(t *target) bool { return len(t.signals) == 0 && e.beforeGraceEnd(t) })
 	if len(due) > 0 {
 		e.send(syscall.SIGTERM, due)
@@ -27,6 +28,7 @@ func (e *stopper) terminate() {
 			e.one(syscall.SIGCONT, t)
 		}
 	}
+	return len(due) > 0
 }
 
 func (e *stopper) beforeGraceEnd(t *target) bool {
@@ -111,20 +113,23 @@ func (e *stopper) group(sig syscall.Signal, pgid int, due map[int]*target) {
 	var members []*target
 	held := false
 	for _, pid := range e.table.Group(pgid) {
-		if t := due[pid]; t != nil {
-			members = append(members, t)
-			gone, err := t.handle.Exited()
-			held = held || err == nil && !gone
+		t := due[pid]
+		if t == nil {
+			continue
 		}
-	}
-	if !held {
-		return
+		gone, err := t.handle.Exited()
+		if err == nil && gone {
+			e.exited(t, e.s.m.Now())
+			continue
+		}
+		members = append(members, t)
+		held = held || err == nil
 	}
 	var leader Handle
 	if t := due[pgid]; t != nil {
 		leader = t.handle
 	}
-	if err := e.s.m.SignalGroup(pgid, leader, sig); err != nil {
+	if !held || e.s.m.SignalGroup(pgid, leader, sig) != nil {
 		for _, t := range members {
 			e.one(sig, t)
 		}
@@ -143,6 +148,7 @@ func (e *stopper) one(sig syscall.Signal, t *target) {
 		if len(t.signals) == 0 {
 			t.group = false
 		}
+		t.detail = ""
 		e.sent(sig, t)
 	case errors.Is(err, platform.ErrGone):
 		e.exited(t, e.s.m.Now())

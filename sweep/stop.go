@@ -53,33 +53,62 @@ func (e *stopper) stop(ctx context.Context, r *reading) {
 	e.openNew()
 	e.verify(ctx, r)
 	e.terminate()
+	for try := 0; try < maxAgain && e.first.IsZero() && e.undecided() && ctx.Err() == nil; try++ {
+		pause(ctx, firstGap) // what could not be read may be within an exec, or about to exit
+		e.look(ctx)
+		e.terminate()
+	}
 	e.kill() // a grace of nothing
+	if !e.first.IsZero() {
+		e.watch(ctx)
+	}
+	e.conclude(ctx)
+}
+
+// undecided says whether there is a target that a signal may still be for.
+func (e *stopper) undecided() bool {
+	for _, t := range e.known {
+		if t.open() && t.handle != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// watch waits and looks again, after twice as long each time until something is
+// due, until nothing is left to wait for and the last look finds nothing new. What
+// never stops starting others is left after maxLooks, and a last look names it.
+func (e *stopper) watch(ctx context.Context) {
 	gap, next := firstGap, e.s.m.Now().Add(firstGap)
-	for looks := 0; looks < maxLooks && ctx.Err() == nil && !e.first.IsZero(); {
-		if waiting := e.waiting(); len(waiting) > 0 {
-			until := earliest(next, e.deadline(waiting))
-			e.wait(ctx, waiting, until)
-			if len(e.waiting()) == 0 || e.s.m.Now().Before(until) {
-				continue
-			}
-			e.look(ctx)
-		} else {
+	for looks, misses := 0, 0; looks < maxLooks && misses < maxAgain && ctx.Err() == nil; {
+		waiting, known := e.waiting(), len(e.known)
+		due := e.deadline(waiting)
+		if len(waiting) == 0 {
 			pause(ctx, lastLook)
-			before := len(e.known)
-			e.look(ctx)
-			if len(e.known) == before && e.failed == nil {
-				break
-			}
+		} else if until := earliest(next, due); e.wait(ctx, waiting, until) {
+			continue
 		}
 		looks++
-		e.terminate()
+		e.look(ctx)
+		terminated, killed := e.terminate(), e.kill()
+		if len(waiting) == 0 && len(e.known) == known && !terminated && !killed {
+			if e.failed == nil {
+				return
+			}
+			misses++
+		}
 		gap *= 2
-		if e.kill() || e.failed != nil {
+		if killed || !e.s.m.Now().Before(due) {
 			gap = firstGap
 		}
 		next = e.s.m.Now().Add(gap)
 	}
-	e.conclude(ctx)
+	for waiting := e.waiting(); len(waiting) > 0 && ctx.Err() == nil; waiting = e.waiting() {
+		e.wait(ctx, waiting, e.deadline(waiting))
+	}
+	if ctx.Err() == nil {
+		e.look(ctx)
+	}
 }
 
 func (e *stopper) close() {
@@ -153,9 +182,9 @@ func (e *stopper) deadline(targets []*target) time.Time {
 	return next
 }
 
-// wait waits on the handles. A wait that fails is no answer: the deadline passes
-// all the same, by the clock.
-func (e *stopper) wait(ctx context.Context, targets []*target, until time.Time) {
+// wait waits on the handles and says whether all exited before the time. A wait
+// that fails is no answer: the time passes all the same, by the clock.
+func (e *stopper) wait(ctx context.Context, targets []*target, until time.Time) bool {
 	handles := make([]Handle, len(targets))
 	for i, t := range targets {
 		handles[i] = t.handle
@@ -164,6 +193,7 @@ func (e *stopper) wait(ctx context.Context, targets []*target, until time.Time) 
 	if err != nil && ctx.Err() == nil {
 		pause(ctx, until.Sub(e.s.m.Now()))
 	}
+	return !slices.ContainsFunc(targets, func(t *target) bool { return !t.exited })
 }
 
 func (e *stopper) exited(t *target, at time.Time) {
@@ -233,7 +263,7 @@ func (e *stopper) assess(ctx context.Context, r *reading) bool {
 	for _, pid := range g.order {
 		row := r.table.Get(pid)
 		if t := e.known[row.ID()]; t != nil {
-			t.row, t.whole, seen[t] = *row, t.handle != nil, true
+			t.row, t.whole, t.doubt, seen[t] = *row, t.handle != nil, "", true
 		}
 	}
 	if e.first.IsZero() {
@@ -399,34 +429,56 @@ func (e *stopper) unseen(id platform.Identity, t *target, r *reading, g growth) 
 		if t.handle == nil {
 			e.exited(t, e.s.m.Now())
 		}
-	case row.Start != id.Start:
+	case row.Start != id.Start && row.Start != 0:
 		t.settle(Recycled, fmt.Sprintf("%d is held by %s now", id.PID, row.ID()))
 	case row.Exited():
 		e.exited(t, e.s.m.Now())
-	case row.Ending || row.Env != platform.EnvPresent && t.row.Env == platform.EnvPresent:
-		t.detail = "it could not be read again" // exiting, in the middle of an exec, or refused: no answer
 	default:
-		detail, final := whyNot(id.PID, r, g)
+		detail, final := whyNot(t, row, r, g)
 		if final {
 			t.settle(Changed, detail)
 		} else {
-			t.detail = detail
+			t.doubt = detail
 		}
 	}
 }
 
 // whyNot says why a process is not stopped in this reading, and whether that is
 // an answer rather than none.
-func whyNot(pid int, r *reading, g growth) (string, bool) {
-	if v, ok := g.spared[pid]; ok {
+func whyNot(t *target, row *platform.Process, r *reading, g growth) (string, bool) {
+	if unread(&t.row, row) {
+		return "it could not be read again", false
+	}
+	if t.tree.unsure {
+		return fmt.Sprintf("whether %d is an orphan could not be told again", t.tree.root.PID), false
+	}
+	if v, ok := g.spared[row.PID]; ok {
 		return v.Detail, v.Reason != match.UnknownReason
 	}
-	for _, v := range r.judged.Spared {
-		if v.PID == pid {
-			return v.Detail, v.Reason != match.UnknownReason && v.Reason != match.EnvUnreadable
-		}
+	if v := sparedVerdict(r.judged, row.PID); v != nil {
+		return v.Detail, !untold(v)
 	}
 	return "no longer part of an orphan's tree", true
+}
+
+// unread says whether a row says nothing of a process that was read before: it is
+// exiting, within an exec, or its reading was refused or given up.
+func unread(before, now *platform.Process) bool {
+	return now.Start == 0 || now.Ending || !now.Detailed || now.Env != platform.EnvPresent && before.Env == platform.EnvPresent
+}
+
+// untold says whether a verdict spares for want of an answer.
+func untold(v *match.Verdict) bool {
+	return v.Reason == match.UnknownReason || v.Reason == match.EnvUnreadable
+}
+
+func sparedVerdict(j *match.Judgement, pid int) *match.Verdict {
+	for i := range j.Spared {
+		if j.Spared[i].PID == pid {
+			return &j.Spared[i]
+		}
+	}
+	return nil
 }
 
 // conclude gives every target that still runs its outcome.
@@ -437,6 +489,9 @@ func (e *stopper) conclude(ctx context.Context) {
 				if gone, err := t.handle.Exited(); err == nil && gone {
 					e.exited(t, e.s.m.Now())
 				}
+			}
+			if tr.root.Action == match.ActionReport && !t.exited {
+				t.settle(Reported, "")
 			}
 			t.conclude(e.why(ctx, t))
 		}
@@ -454,8 +509,14 @@ func (e *stopper) why(ctx context.Context, t *target) string {
 		return t.detail
 	case slices.Contains(t.signals, "KILL"):
 		return fmt.Sprintf("still running %s after SIGKILL (state %c)", t.tree.stop.Confirm, t.row.State)
+	case t.doubt != "":
+		return t.doubt
+	case e.failed != nil && len(t.signals) == 0:
+		return "not verified, so not signalled: " + e.failed.Error()
 	case e.failed != nil:
 		return "not verified again, so not killed: " + e.failed.Error()
+	case len(t.signals) == 0:
+		return "found in the last look, after which nothing is signalled"
 	}
 	return "still running"
 }
