@@ -22,10 +22,11 @@ const tagVar = "LAB_TAG"
 // with different labs run at the same time and do not see each other's.
 type Lab struct {
 	t        *testing.T
-	Tag      string // random digits
-	Parent   string // marker whose value names the followed parent
-	HomeVar  string // marker whose value is a temporary folder
-	Dir      string // the test's own folder
+	Tag      string   // random digits
+	Parent   string   // marker whose value names the followed parent
+	HomeVar  string   // marker whose value is a temporary folder
+	Dir      string   // the test's own folder
+	Adopters []string // named in the rules, besides pid 1
 	serial   bool
 	rules    string // path of the rules file
 	files    int

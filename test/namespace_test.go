@@ -92,11 +92,14 @@ func namespaceOf(pid int) string {
 	return name
 }
 
-// Sweep runs a sweep as a child of pid 1. The numbers in its document are those
+// Sweep runs a sweep as a child of pid 1, or of the test where pid 1 is not ours. The numbers in its document are those
 // of the namespace.
 func (ns *Namespace) Sweep(args ...string) Result {
 	ns.l.t.Helper()
 	r := Run{Args: args, inside: ns}
+	if ns.requests == nil {
+		r.Via = []string{"nsenter", "-t", strconv.Itoa(ns.Init.PID), "-m", "-p"}
+	}
 	return ns.l.Run(r)
 }
 

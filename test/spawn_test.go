@@ -103,7 +103,9 @@ func (l *Lab) launch(s Spec) (launch, *fifo) {
 	if s.Role != "" {
 		ready = l.fifo()
 		out.Env = append(out.Env, l.roleEnviron(s, ready.path)...)
-		out.Exe = roleBinary(l.t)
+		if out.Exe == "" {
+			out.Exe = roleBinary(l.t)
+		}
 		if out.Argv == nil {
 			out.Argv = []string{"lab-" + s.Role}
 		}

@@ -16,8 +16,9 @@ type Run struct {
 	Args    []string // after --rules, --grace, --confirm and --json, which are there unless given
 	Env     []string
 	UID     int
-	Text    bool // without --json
-	Status  any  // an int that is expected; nil: whatever the document says
+	Text    bool     // without --json
+	Via     []string // a command that runs it
+	Status  any      // an int that is expected; nil: whatever the document says
 	inside  *Namespace
 }
 
@@ -34,7 +35,7 @@ type Result struct {
 // other keys but version and adopters.
 func (l *Lab) Rules(text string) {
 	l.t.Helper()
-	l.rules = l.File("rules.yaml", "version: 1\nadopters: ["+initName+"]\n"+text)
+	l.rules = l.File("rules.yaml", "version: 1\nadopters: ["+strings.Join(append(l.Adopters, initName), ", ")+"]\n"+text)
 }
 
 // DefaultRule is about whatever carries one of the lab's two markers.
@@ -81,10 +82,10 @@ func (l *Lab) Argv(r Run) []string {
 // Run calls the program, waits for it and checks what it says.
 func (l *Lab) Run(r Run) Result {
 	l.t.Helper()
-	this, _ := l.launch(Spec{Argv: l.Argv(r), Env: append([]string{quickExit}, r.Env...), UID: r.UID, Leader: true})
+	this, _ := l.launch(Spec{Argv: append(slices.Clone(r.Via), l.Argv(r)...), Env: append([]string{quickExit}, r.Env...), UID: r.UID, Leader: true})
 	this.Out, this.Err = l.path("stdout"), l.path("stderr")
 	exit := 0
-	if r.inside != nil {
+	if r.inside != nil && r.inside.requests != nil {
 		exit = r.inside.ask(request{this, true})
 	} else {
 		exit = l.finish(this)
