@@ -23,6 +23,9 @@ func decodeLaunches(text string) []launch {
 	check(json.Unmarshal([]byte(text), &all))
 	for _, l := range all {
 		for i := range l.Env {
+			if strings.HasPrefix(l.Env[i], argsVar+"=") {
+				continue // what that one starts in turn
+			}
 			l.Env[i] = strings.ReplaceAll(l.Env[i], launcherPID, strconv.Itoa(os.Getpid()))
 		}
 	}

@@ -31,6 +31,8 @@ type Spec struct {
 	Dir       string
 	TTY       string // path of the terminal it controls
 	Namespace bool   // is pid 1 of a new pid namespace
+	Notes     bool   // what it is not ended by waits in it, for noted
+	Deaf      bool   // as Notes, and SIGTERM waits too
 }
 
 // launch is a Spec with everything looked up. Roles start what they are given
@@ -42,6 +44,7 @@ type launch struct {
 	Leader    bool
 	Namespace bool
 	UID       int
+	Blocked   uint64 // signals, see signalBit
 	Out, Err  string // files
 }
 
@@ -55,6 +58,9 @@ func (l launch) start() (*os.Process, error) {
 	}()
 	if err != nil {
 		return nil, err
+	}
+	if l.Blocked != 0 {
+		defer blockSignals(l.Blocked)()
 	}
 	sys := &syscall.SysProcAttr{Setsid: l.Leader, Setctty: l.TTY != ""}
 	if l.Namespace {
@@ -96,6 +102,7 @@ func (l *Lab) launch(s Spec) (launch, *fifo) {
 	if s.UID != 0 {
 		l.needUser(s.UID)
 	}
+	out.Blocked = s.blocked()
 	if !s.Bare {
 		out.Env = l.environ()
 	}
