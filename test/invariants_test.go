@@ -76,7 +76,7 @@ func (c *complaints) member(d *Doc, o Orphan, m Member) {
 	c.unless((m.Outcome == "reported") == (o.Action == "report"), "member %d: %s by action %s", m.PID, m.Outcome, o.Action)
 	dry := m.Outcome == "would-stop" || m.Outcome == "reported"
 	c.unless(!d.DryRun || dry && m.TookMS == nil, "member %d: %s in a dry run", m.PID, m.Outcome)
-	c.unless(d.DryRun || m.Outcome != "would-stop", "member %d: would-stop, but not in a dry run", m.PID)
+	c.unless(d.DryRun || d.Refused != "" || m.Outcome != "would-stop", "member %d: would-stop, but not in a dry run", m.PID)
 }
 
 // signalsInOrder is TERM, then perhaps CONT, then perhaps KILL; a namespace's
