@@ -45,7 +45,7 @@ type sweepCmd struct {
 	shared
 	DryRun  bool           `help:"Report what would be stopped, and do nothing."`
 	Check   bool           `help:"Like --dry-run, with exit status 1 if there are orphans."`
-	Max     int            `placeholder:"N" help:"Stop nothing if there are more orphans than this."`
+	Max     *int           `placeholder:"N" help:"Stop nothing if there are more orphans than this."`
 	Grace   *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL, for all rules (2s)."`
 	Confirm *time.Duration `placeholder:"D" help:"Time to wait after SIGKILL, for all rules (1s)."`
 	Quiet   bool           `help:"Print nothing where nothing is found."`
@@ -163,7 +163,10 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	if err != nil {
 		return sweep.ExitUsage, err
 	}
-	o.Max, o.Grace, o.Confirm = c.Max, c.Grace, c.Confirm
+	o.Grace, o.Confirm = c.Grace, c.Confirm
+	if c.Max != nil {
+		o.Max = *c.Max
+	}
 	reader, err := platform.NewReader()
 	if err != nil {
 		return sweep.ExitNoTable, err
@@ -246,7 +249,11 @@ func (c *rulesCheckCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 			bad = append(bad, err)
 			continue
 		}
-		fmt.Fprintf(stdout, "%s: %d rules, no mistakes\n", file, len(rules.Rules))
+		rulesWord := "rules"
+		if len(rules.Rules) == 1 {
+			rulesWord = "rule"
+		}
+		fmt.Fprintf(stdout, "%s: %d %s, no mistakes\n", file, len(rules.Rules), rulesWord)
 	}
 	if len(bad) > 0 {
 		return sweep.ExitUsage, errors.Join(bad...)
@@ -276,8 +283,8 @@ func (c *sweepCmd) validate() error {
 			return fmt.Errorf("%s %s is negative: give a duration like 2s", name, *d)
 		}
 	}
-	if c.Max < 0 {
-		return fmt.Errorf("--max %d is negative: give the largest number of orphans to stop", c.Max)
+	if c.Max != nil && *c.Max < 1 {
+		return fmt.Errorf("--max %d stops nothing: give the largest number of orphans to stop, or --dry-run", *c.Max)
 	}
 	return nil
 }
