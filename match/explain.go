@@ -94,7 +94,7 @@ func explainCommand(r *Rule, p *platform.Process) string {
 func (j *judge) explainMarker(r *Rule, p *platform.Process, vars []platform.Var) string {
 	switch {
 	case len(r.Marker) == 0:
-		return "marker: none"
+		return "any environment"
 	case p.Env == platform.EnvUnreadable:
 		return "its environment cannot be read"
 	case p.Env == platform.EnvOverwritten:

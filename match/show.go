@@ -132,9 +132,11 @@ func scalar(s string) string {
 	if plain {
 		return s
 	}
-	quoted, err := json.Marshal(s)
-	if err != nil {
-		return "\"\"" // a string always marshals
+	var quoted strings.Builder
+	enc := json.NewEncoder(&quoted)
+	enc.SetEscapeHTML(false) // <tmp> is to be read
+	if err := enc.Encode(s); err != nil {
+		return `""` // a string always marshals
 	}
-	return string(quoted)
+	return strings.TrimSuffix(quoted.String(), "\n")
 }
