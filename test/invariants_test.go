@@ -39,7 +39,7 @@ func (d *Doc) complaints(exit int, args []string) complaints {
 	}
 	for _, s := range d.Spared {
 		c.unless(slices.Contains(reasons, s.Reason), "spared %d: unknown reason %q", s.PID, s.Reason)
-		c.unless(s.PID > 1 && s.Rule != "", "spared %d by rule %q", s.PID, s.Rule)
+		c.unless(s.PID > 0 && s.Rule != "", "spared %d by rule %q", s.PID, s.Rule)
 	}
 	for _, l := range d.LeftBehind {
 		c.unless(slices.Contains(reasons, l.Reason), "left behind %d: unknown reason %q", l.PID, l.Reason)
