@@ -16,20 +16,19 @@ import (
 
 // A process that blocks a signal keeps it pending for as long as it runs, and
 // the kernel shows it. So any program notes what reaches it, at no cost: a
-// thousand of them are as light as a thousand sleeps. What blocks all but SIGTERM
-// and runs has had no SIGTERM; what is started by it blocks the same.
+// thousand of them are as light as a thousand sleeps. What is started by it
+// blocks the same. SIGTERM ends what does not block it, so what runs has had none.
 
 func signalBit(s syscall.Signal) uint64 { return 1 << (s - 1) }
 
-// blocked is the set of signals that are to wait. SIGCHLD is left out: a shell
-// waits for it.
+// blocked is the set of signals that wait: those that a sweep sends and that
+// would not end the process.
 func (s Spec) blocked() uint64 {
-	all := ^(signalBit(syscall.SIGCHLD) | signalBit(syscall.SIGKILL) | signalBit(syscall.SIGSTOP))
 	switch {
 	case s.Deaf:
-		return all
+		return signalBit(syscall.SIGCONT) | signalBit(syscall.SIGTERM)
 	case s.Notes:
-		return all &^ signalBit(syscall.SIGTERM)
+		return signalBit(syscall.SIGCONT)
 	}
 	return 0
 }
@@ -73,7 +72,7 @@ func noted(p Proc) []string {
 	return names
 }
 
-// takesNotes says whether the process would note a signal, SIGTERM by its end. What
+// takesNotes says whether the process would note a signal, or end by it. What
 // is blocked waits even where it is ignored.
 func takesNotes(p Proc) bool {
 	set := Spec{Notes: true}.blocked()
@@ -101,11 +100,9 @@ func TestNotes(t *testing.T) {
 	notes := lab.Start(Spec{Argv: lab.Sleep(900), Notes: true, Leader: true})
 	deaf := lab.Start(Spec{Argv: lab.Sleep(901), Deaf: true, Adopted: true})
 	lab.Unsignalled(notes, deaf)
-	for _, s := range []syscall.Signal{syscall.SIGCONT, syscall.SIGHUP} {
-		lab.must(notes.Signal(s))
-	}
+	lab.must(notes.Signal(syscall.SIGCONT))
 	lab.must(deaf.Signal(syscall.SIGTERM))
-	if got := fmt.Sprint(noted(notes), noted(deaf)); got != "[SIGHUP SIGCONT] [SIGTERM]" || !notes.Running() || !deaf.Running() {
+	if got := fmt.Sprint(noted(notes), noted(deaf)); got != "[SIGCONT] [SIGTERM]" || !notes.Running() || !deaf.Running() {
 		t.Errorf("noted %s", got)
 	}
 	lab.must(notes.Signal(syscall.SIGTERM))
