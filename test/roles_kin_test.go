@@ -4,6 +4,7 @@ package test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"runtime"
 	"strconv"
@@ -142,5 +143,27 @@ func playRetitle(args []string) {
 		end = size
 	}
 	clear(memory[copy(memory[:end-1], args[0]):end])
+	say("")
+}
+
+// playOverrun writes a title that ends, with its NUL, right before a text in the
+// middle of some entry, as a careless strcpy over the arguments does.
+func playOverrun(args []string) {
+	size := 0
+	for _, text := range append(os.Args, os.Environ()...) {
+		size += len(text) + 1
+	}
+	memory := unsafe.Slice(unsafe.StringData(os.Args[0]), size)
+	end := strings.LastIndex(string(memory), args[0])
+	if end < 0 {
+		check(errors.New("no such text in the environment"))
+	}
+	for i := range end {
+		memory[i] = 'x'
+	}
+	memory[end-1] = 0
+	if len(args) > 1 {
+		clear(memory[copy(memory, args[1]) : len(os.Args[0])+1])
+	}
 	say("")
 }

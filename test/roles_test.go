@@ -43,6 +43,7 @@ func init() {
 		"held":         playHeld,         // FIFO FIFO: says TERM on the first, exits once the second says something
 		"canary":       playCanary,       // FILE: notes every signal it can catch
 		"retitle":      playRetitle,      // TITLE: overwrites its arguments, and its environment by a long title
+		"overrun":      playOverrun,      // TEXT [TITLE]: writes a title up to that text in its environment, then perhaps a shorter one
 		"threads":      playThreads,      // says the id of a thread that is not its first
 		"threadleader": playThreadLeader, // its first thread exits, another lives
 		"undumpable":   playUndumpable,   // its /proc files are root's
