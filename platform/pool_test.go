@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-const shortStall = 5 * time.Millisecond
+// shortStall is still longer than a busy machine keeps a worker from running.
+const shortStall = 200 * time.Millisecond
 
 // Every worker of the first crew hangs, and one more: only replacements can
 // finish the rest.
