@@ -1,0 +1,299 @@
+//go:build linux
+
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// explained are processes of every kind that explain tells apart.
+type explained struct {
+	lab                                                       *Lab
+	dead                                                      int
+	live                                                      Proc
+	orphan, member, left, spared, kept, unmatched, young, odd Proc
+	others, unreadable                                        Proc
+}
+
+func newExplained(t *testing.T) explained {
+	lab := newLab(t)
+	x := explained{lab: lab, dead: lab.Dead(), live: lab.Live()}
+	lab.Rules("protect: [lab-kept-" + lab.Tag + "]\n" + lab.DefaultRule() + fmt.Sprintf(`  - name: aged
+    command: [sleep]
+    marker: [AGED_%s]
+    orphan: [{gone: AGED_%s}, {over: 10GiB}, {unowned: lab-owner}]
+    older_than: 1h
+`, lab.Tag, lab.Tag))
+	mark := lab.Mark(x.dead)
+	kept := Spec{Role: "idle", Argv: []string{"lab-kept-" + lab.Tag}}
+	tree := []Spec{{Argv: lab.Sleep(900)}, kept}
+	orphan, below := lab.Forker(Spec{Env: []string{mark}, Adopted: true, Leader: true}, "once", tree...)
+	x.orphan, x.member, x.left = orphan, below[0], below[1]
+	x.spared = lab.OrphanLeader([]string{lab.Mark(x.live)}, lab.Sleep(901)...)
+	kept.Env, kept.Adopted, kept.Leader = []string{mark}, true, true
+	x.kept = lab.Start(kept)
+	x.unmatched = lab.OrphanLeader(nil, lab.Sleep(902)...)
+	x.young = lab.OrphanLeader([]string{"AGED_" + lab.Tag + "=relative"}, lab.Sleep(903)...)
+	x.odd = lab.OrphanLeader([]string{lab.Parent + "=none", lab.HomeVar + "=/elsewhere"}, lab.Sleep(904)...)
+	return x
+}
+
+// withOthers adds those of another user; it skips the test where there is none.
+func (x *explained) withOthers() {
+	mark := x.lab.Mark(x.dead)
+	x.others = x.lab.Start(Spec{Argv: x.lab.Sleep(905), Env: []string{mark}, UID: nobody, Adopted: true, Leader: true})
+	x.unreadable = x.lab.Start(Spec{Role: "undumpable", Env: []string{mark}, UID: nobody, Adopted: true, Leader: true})
+}
+
+func (x *explained) verdict(got Explained, verdict, rule, reason, detail string) {
+	x.lab.t.Helper()
+	if got.Verdict != verdict || got.Rule != rule || got.Reason != reason || got.Detail != detail {
+		x.lab.t.Errorf("%d is %s by %q (%s): %s; instead of %s by %q (%s): %s",
+			got.PID, got.Verdict, got.Rule, got.Reason, got.Detail, verdict, rule, reason, detail)
+	}
+}
+
+// explain calls a process what a sweep makes of it, for the same reason, and
+// does nothing to it.
+func TestExplainVerdicts(t *testing.T) {
+	x := newExplained(t)
+	lab := x.lab
+	canary, notes := lab.Canary(Spec{Env: []string{lab.Mark(x.dead)}, Leader: true})
+	all := []Proc{x.orphan, x.member, x.left, x.spared, x.kept, x.unmatched, x.young, x.odd, canary}
+	e := lab.explain(Run{}, all...)
+	follows := fmt.Sprintf("follows %d, which is not running", x.dead)
+	protect := "matches protect: lab-kept-" + lab.Tag
+	for i, want := range [][4]string{
+		{"orphan", "lab", "", follows},
+		{"member", "lab", "", fmt.Sprintf("goes with the orphan %d: %s", x.orphan.PID, follows)},
+		{"left-behind", "", "protected", fmt.Sprintf("in the tree of the orphan %d, %s", x.orphan.PID, protect)},
+		{"spared", "lab", "parent-running", fmt.Sprintf("follows %d, which is running", x.live.PID)},
+		{"spared", "lab", "protected", protect},
+		{"unmatched", "", "", "no rule matches it"},
+		{"spared", "aged", "too-young", e.Explained[6].Detail},
+		{"unmatched", "", "", "no rule matches it"},
+		{"orphan", "lab", "", follows},
+	} {
+		x.verdict(e.Explained[i], want[0], want[1], want[2], want[3])
+	}
+	if !strings.HasSuffix(e.Explained[6].Detail, "old, the rule asks for 1h0m0s") {
+		t.Errorf("too young: %s", e.Explained[6].Detail)
+	}
+	if !e.DryRun || e.Totals.Orphans != 2 || e.Totals.Processes != 3 || len(e.Spared) != 3 || len(e.LeftBehind) != 1 {
+		t.Errorf("%t, %+v, %d spared, %d left behind", e.DryRun, e.Totals, len(e.Spared), len(e.LeftBehind))
+	}
+	lab.Run(Run{Command: "explain", Args: []string{"--rules", lab.rules, itoa(canary.PID)}, Status: 0})
+	if got := notes(); len(got) > 0 {
+		t.Errorf("signalled: %v", got)
+	}
+	for _, p := range all {
+		if !p.Running() {
+			t.Errorf("%s is %s", p, p.State())
+		}
+	}
+	plan := lab.DryRun()
+	lab.WouldStop(plan, x.orphan)
+	lab.WouldStop(plan, x.member)
+	lab.LeftBehind(plan, x.left, "protected")
+	lab.Spared(plan, x.spared, "parent-running")
+	lab.Spared(plan, x.kept, "protected")
+	lab.Spared(plan, x.young, "too-young")
+	lab.Untouched(plan, x.unmatched)
+	lab.Untouched(plan, x.odd)
+}
+
+// Every test of every rule gives its answer with the facts, also one that
+// abstains, and the one that decides is named.
+func TestExplainAnswers(t *testing.T) {
+	x := newExplained(t)
+	lab := x.lab
+	e := lab.explain(Run{}, x.orphan, x.spared, x.young, x.odd)
+	mine, follows := func(i int) RuleAnswer { return e.Explained[i].Rules[0] }, "follows: "+lab.Parent
+	want := []TestAnswer{
+		{follows, "yes", "", fmt.Sprintf("follows %d, which is not running", x.dead), true},
+		{"adopted", "yes", "", "adopted by " + initName + " (1)", false},
+	}
+	if got := mine(0); !got.Matches || got.Marker != fmt.Sprintf("carries %s=%d", lab.Parent, x.dead) || !slices.Equal(got.Tests, want) {
+		t.Errorf("orphan: %+v", got)
+	}
+	want = []TestAnswer{
+		{follows, "no", "parent-running", fmt.Sprintf("follows %d, which is running", x.live.PID), true},
+		{"adopted", "yes", "", "adopted by " + initName + " (1)", false},
+	}
+	if got := mine(1); !got.Matches || !slices.Equal(got.Tests, want) {
+		t.Errorf("spared: %+v", got)
+	}
+	aged := e.Explained[2].Rules[1]
+	if !aged.Matches || aged.Command != "matches sleep" || len(aged.Tests) != 3 || !strings.HasPrefix(aged.OlderThan, "too young: ") {
+		t.Fatalf("young: %+v", aged)
+	}
+	if gone, over := aged.Tests[0], aged.Tests[1]; gone.Answer != "abstains" || over.Answer != "abstains" || !strings.HasSuffix(over.Detail, ", not over 10 GiB") {
+		t.Errorf("abstain: %+v %+v", gone, over)
+	}
+	if unowned := aged.Tests[2]; unowned.Answer != "yes" || !unowned.Decides || unowned.Detail != "no running lab-owner above it, adopted by "+initName+" (1)" {
+		t.Errorf("unowned: %+v", unowned)
+	}
+	if got := mine(3); got.Matches || got.Marker != lab.Parent+"=none does not count: it is no pid above 1" {
+		t.Errorf("odd: %+v", got)
+	}
+	if got := e.Explained[3].Rules[1]; got.Matches || got.Marker != "carries none of the rule's markers" {
+		t.Errorf("odd: %+v", got)
+	}
+}
+
+// What cannot be read or is another user's is said to be so, and by whom it
+// could be judged.
+func TestExplainOtherUsers(t *testing.T) {
+	x := newExplained(t)
+	x.withOthers()
+	lab := x.lab
+	other := fmt.Sprintf("belongs to user %d; --all-users would judge it", nobody)
+	e := lab.explain(Run{}, x.others, x.unreadable)
+	x.verdict(e.Explained[0], "spared", "lab", "other-user", other)
+	if got := e.Explained[0]; got.Guard != "other-user" || got.GuardDetail != other || got.UID != nobody {
+		t.Errorf("%+v", got)
+	}
+	e = lab.explain(Run{Args: []string{"--all-users"}}, x.others)
+	x.verdict(e.Explained[0], "orphan", "lab", "", fmt.Sprintf("follows %d, which is not running", x.dead))
+	e = lab.explain(Run{UID: nobody}, x.others, x.unreadable, x.orphan)
+	x.verdict(e.Explained[0], "orphan", "lab", "", fmt.Sprintf("follows %d, which is not running", x.dead))
+	for i, guard := range map[int]string{1: "environment-unreadable", 2: "other-user"} {
+		x.verdict(e.Explained[i], "unmatched", "", "", "no rule matches it: its environment cannot be read")
+		if e.Explained[i].Guard != guard || e.Explained[i].Rules[0].Marker != "its environment cannot be read" {
+			t.Errorf("%+v", e.Explained[i])
+		}
+	}
+}
+
+// The text says the same as the document, a process a paragraph, in the order asked.
+func TestExplainText(t *testing.T) {
+	x := newExplained(t)
+	lab := x.lab
+	res := lab.Run(Run{Command: "explain", Args: []string{"--rules", lab.rules, itoa(x.member.PID), itoa(x.orphan.PID), itoa(x.kept.PID)}, Status: 0})
+	age := func(s string) string { // ages run on
+		lines := strings.Split(s, "\n")
+		for i, line := range lines {
+			if at := strings.LastIndex(line, ", user "); at >= 0 {
+				lines[i] = line[:at] + "…"
+			}
+			if strings.HasPrefix(line, "    older_than: ") {
+				lines[i] = "    older_than…"
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	would := fmt.Sprintf("  a sweep would signal 2 processes: %d, %d\n", x.orphan.PID, x.member.PID)
+	none := "  rule aged does not match\n    command: matches none of the rule's patterns\n    marker: carries none of the rule's markers\n"
+	matches := fmt.Sprintf("  rule lab matches\n    command: any command\n    marker: carries %[1]s=%[2]d\n    follows: %[1]s: yes, follows %[2]d, which is not running  <- decides\n    adopted: yes, adopted by labinit (1)\n", lab.Parent, x.dead)
+	want := fmt.Sprintf(`%d  %s
+  parent %d, group %d, session %d…
+  rule lab does not match
+    command: any command
+    marker: carries none of the rule's markers
+  rule aged does not match
+    command: matches sleep
+    marker: carries none of the rule's markers
+  verdict: member by rule lab: goes with the orphan %d: follows %d, which is not running
+`, x.member.PID, strings.Join(lab.Sleep(900), " "), x.orphan.PID, x.orphan.PID, x.orphan.PID, x.orphan.PID, x.dead) + would +
+		fmt.Sprintf("%d  lab-forker\n  parent 1, group %d, session %d…\n", x.orphan.PID, x.orphan.PID, x.orphan.PID) + matches + none +
+		fmt.Sprintf("  verdict: orphan by rule lab: follows %d, which is not running\n", x.dead) + would +
+		fmt.Sprintf("%d  lab-kept-%s\n  parent 1, group %d, session %d…\n  never touched (protected): matches protect: lab-kept-%s\n", x.kept.PID, lab.Tag, x.kept.PID, x.kept.PID, lab.Tag) + matches + none +
+		fmt.Sprintf("  verdict: spared by rule lab (protected): matches protect: lab-kept-%s\n", lab.Tag)
+	if got := age(res.Stdout); got != want || res.Stderr != "" {
+		t.Errorf("%s\ninstead of\n%s\n%s", got, want, res.Stderr)
+	}
+}
+
+// A pid that nothing holds, has been waited for, or is a thread is a usage
+// error; a zombie has exited but is there.
+func TestExplainUnknownPIDs(t *testing.T) {
+	lab := newLab(t)
+	_, tid := lab.Thread()
+	for _, pid := range []int{lab.Dead(), tid} {
+		res := lab.Run(Run{Command: "explain", Args: []string{itoa(pid), itoa(os.Getpid())}, Status: 2})
+		lab.saysErrors(res, itoa(pid), "no such process")
+		if res.Stdout != "" {
+			t.Errorf("%q", res.Stdout)
+		}
+	}
+	_, zombie := lab.Zombie()
+	lab.Rules(lab.DefaultRule())
+	if got := lab.explain(Run{}, zombie).Explained[0]; got.Verdict != "unmatched" || got.Detail != "it has exited" {
+		t.Errorf("zombie: %+v", got)
+	}
+}
+
+// The documents of explain are read in full, so that a change of form is seen.
+func (l *Lab) explain(r Run, of ...Proc) *Explanation {
+	l.t.Helper()
+	r.Command, r.Text = "explain", true
+	if l.rules == "" {
+		l.Rules(l.DefaultRule())
+	}
+	r.Args = append(r.Args, "--json", "--rules", l.rules)
+	for _, p := range of {
+		r.Args = append(r.Args, itoa(p.PID))
+	}
+	res := l.Run(r)
+	e := &Explanation{}
+	strict := json.NewDecoder(strings.NewReader(res.Stdout))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(e); err != nil || strict.More() {
+		l.t.Fatalf("%v: %s%s", err, res.Stdout, res.Stderr)
+	}
+	if len(e.Explained) != len(of) || res.Exit != 0 || e.Exit != 0 {
+		l.t.Fatalf("status %d: %s", res.Exit, res.Stdout)
+	}
+	for i, x := range e.Explained {
+		if x.PID != of[i].PID || x.Start != of[i].Start {
+			l.t.Fatalf("%d is %d@%d instead of %s", i, x.PID, x.Start, of[i])
+		}
+	}
+	return e
+}
+
+// Explanation is the JSON document of explain.
+type Explanation struct {
+	Doc
+	Explained []Explained `json:"explained"`
+}
+
+type Explained struct {
+	PID         int          `json:"pid"`
+	Start       uint64       `json:"start"`
+	PPID        int          `json:"ppid"`
+	PGID        int          `json:"pgid"`
+	SID         int          `json:"sid"`
+	UID         int          `json:"uid"`
+	AgeS        float64      `json:"age_s"`
+	Command     []string     `json:"command"`
+	Guard       string       `json:"guard"`
+	GuardDetail string       `json:"guard_detail"`
+	Rules       []RuleAnswer `json:"rules"`
+	Verdict     string       `json:"verdict"`
+	Rule        string       `json:"rule"`
+	Reason      string       `json:"reason"`
+	Detail      string       `json:"detail"`
+}
+
+type RuleAnswer struct {
+	Rule      string       `json:"rule"`
+	Matches   bool         `json:"matches"`
+	Command   string       `json:"command"`
+	Marker    string       `json:"marker"`
+	Tests     []TestAnswer `json:"tests"`
+	OlderThan string       `json:"older_than"`
+}
+
+type TestAnswer struct {
+	Test    string `json:"test"`
+	Answer  string `json:"answer"`
+	Reason  string `json:"reason"`
+	Detail  string `json:"detail"`
+	Decides bool   `json:"decides"`
+}
