@@ -41,7 +41,16 @@ func (j *judge) testGone(t Test, p *platform.Process, vars []platform.Var, v Ver
 // testOver proves nothing about orphanhood: the rule's author set a bound on the
 // proportional memory (PSS and swapped PSS) of the whole tree.
 func (j *judge) testOver(t Test, p *platform.Process, v Verdict) (Verdict, bool) {
-	sum, complete := uint64(0), true
+	sum, complete := j.memory(p)
+	if !complete || sum <= t.Over {
+		return v, false
+	}
+	return v.prove(Over, fmt.Sprintf("its tree holds %s, over %s", Size(sum), Size(t.Over))), true
+}
+
+// memory is what the process and all below it hold, and whether all could be read.
+func (j *judge) memory(p *platform.Process) (sum uint64, complete bool) {
+	complete = true
 	for _, pid := range append(j.world.Table.Below(p.PID), p.PID) {
 		q := j.world.Table.Get(pid)
 		if q.Exited() {
@@ -54,10 +63,7 @@ func (j *judge) testOver(t Test, p *platform.Process, v Verdict) (Verdict, bool)
 		}
 		sum += k.Bytes
 	}
-	if !complete || sum <= t.Over {
-		return v, false
-	}
-	return v.prove(Over, fmt.Sprintf("its tree holds %s, over %s", Size(sum), Size(t.Over))), true
+	return sum, complete
 }
 
 // Size prints bytes with a binary unit and three digits at most.

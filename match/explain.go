@@ -2,17 +2,20 @@ package match
 
 import (
 	"fmt"
+	"path"
+	"time"
 
 	"reaper/platform"
 )
 
 // RuleAnswer is what one rule says of one process, whether it matches or not.
 type RuleAnswer struct {
-	Rule    string       `json:"rule"`
-	Matches bool         `json:"matches"`
-	Command string       `json:"command"` // which pattern matched, or why none did
-	Marker  string       `json:"marker"`  // which marker is present, or why none is
-	Tests   []TestAnswer `json:"tests"`   // all of them, also those after the one that decides
+	Rule      string       `json:"rule"`
+	Matches   bool         `json:"matches"`
+	Command   string       `json:"command"`              // which pattern matched, or why none did
+	Marker    string       `json:"marker"`               // which marker is present, or why none is
+	Tests     []TestAnswer `json:"tests"`                // all of them, also those after the one that decides
+	OlderThan string       `json:"older_than,omitempty"` // whether an orphan is old enough, where the rule asks
 }
 
 // TestAnswer is what one test says: yes (orphan), no (spared) or abstains.
@@ -50,8 +53,10 @@ func (j *judge) explain(r *Rule, p *platform.Process, vars []platform.Var) RuleA
 	decided := !a.Matches
 	for _, t := range r.Orphan {
 		v, answered := j.test(t, r, p, vars, j.verdict(p, r, vars))
-		said := TestAnswer{Test: t.String(), Answer: "abstains", Detail: j.explainSilence(t, p, vars)}
-		if answered {
+		said := TestAnswer{Test: t.String(), Answer: "abstains"}
+		if !answered {
+			said.Detail = j.explainSilence(t, p, vars)
+		} else {
 			said.Answer, said.Reason, said.Detail = "no", v.Reason, v.Detail
 			if v.Orphan {
 				said.Answer, said.Reason = "yes", ""
@@ -60,7 +65,18 @@ func (j *judge) explain(r *Rule, p *platform.Process, vars []platform.Var) RuleA
 		}
 		a.Tests = append(a.Tests, said)
 	}
+	if r.OlderThan > 0 {
+		a.OlderThan = j.explainAge(r, p)
+	}
 	return a
+}
+
+func (j *judge) explainAge(r *Rule, p *platform.Process) string {
+	age, enough := j.age(p), "old enough"
+	if age < r.OlderThan {
+		enough = "too young"
+	}
+	return fmt.Sprintf("%s: %s old, the rule asks for %s", enough, duration(age.Round(time.Second)), duration(r.OlderThan))
 }
 
 // String is the test as a rules file writes it.
@@ -129,27 +145,34 @@ func (j *judge) explainValue(r *Rule, m Marker, v platform.Var, own []platform.V
 
 // explainSilence says why a test abstained.
 func (j *judge) explainSilence(t Test, p *platform.Process, vars []platform.Var) string {
-	switch t.Kind {
-	case Follows:
-		for _, v := range p.Vars {
-			if v.Name == t.Name && !has(vars, v) {
-				return t.Name + " was inherited from a protected process"
-			}
-			if v.Name == t.Name {
-				return fmt.Sprintf("%s=%s is no pid above 1", t.Name, v.Value)
-			}
+	if t.Kind == Over {
+		if sum, complete := j.memory(p); complete {
+			return fmt.Sprintf("its tree holds %s, not over %s", Size(sum), Size(t.Over))
 		}
-		return t.Name + " is not set"
-	case Gone:
-		if len(p.Values(t.Name)) == 0 {
-			return t.Name + " is not set"
-		}
-		if j.age(p) < newborn {
-			return fmt.Sprintf("the process is younger than %s", newborn)
-		}
-		return "the path exists, is not absolute, or cannot be looked up"
-	case Over:
-		return "its tree is not over the bound, or its memory cannot be read"
+		return "the memory of its tree cannot be read"
 	}
-	return "no answer"
+	var set, own bool
+	var value string
+	for _, v := range p.Vars {
+		if v.Name == t.Name && !set {
+			set, own, value = true, has(vars, v), v.Value
+		}
+	}
+	switch {
+	case p.Env == platform.EnvUnreadable:
+		return "its environment cannot be read"
+	case !set:
+		return t.Name + " is not set"
+	case !own:
+		return t.Name + " was inherited from a protected process"
+	case t.Kind == Follows:
+		return fmt.Sprintf("%s=%s is no pid above 1", t.Name, value)
+	case j.age(p) < newborn:
+		return fmt.Sprintf("the process is younger than %s, and may be about to create it", newborn)
+	case !path.IsAbs(value):
+		return fmt.Sprintf("%s=%s is no absolute path", t.Name, value)
+	case j.facts[Fact{Kind: FactGone, Process: p.ID(), Path: value}].Is == platform.No:
+		return fmt.Sprintf("%s=%s exists", t.Name, value)
+	}
+	return fmt.Sprintf("whether %s=%s exists cannot be told", t.Name, value)
 }

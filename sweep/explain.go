@@ -25,7 +25,8 @@ type Explained struct {
 	AgeS    float64  `json:"age_s"`
 	Command []string `json:"command"`
 	match.Account
-	Verdict string       `json:"verdict"` // orphan, member, spared or unmatched
+	Verdict string       `json:"verdict"`        // orphan, member, spared, left-behind or unmatched
+	Rule    string       `json:"rule,omitempty"` // by which that is so
 	Reason  match.Reason `json:"reason,omitempty"`
 	Detail  string       `json:"detail"`
 }
@@ -81,13 +82,24 @@ func (p *plan) explained(row *platform.Process, a match.Account) Explained {
 	e := Explained{PID: row.PID, Start: row.Start, PPID: row.PPID, PGID: row.PGID, SID: row.SID, UID: row.UID,
 		AgeS: p.reading.world.Age(row.Start).Seconds(), Command: command(row), Account: a,
 		Verdict: "unmatched", Detail: "no rule matches it"}
+	switch {
+	case row.Exited():
+		e.Detail = "it has exited"
+	case row.Env == platform.EnvUnreadable:
+		e.Detail += ": its environment cannot be read"
+	}
+	for _, l := range p.left {
+		if l.PID == row.PID {
+			e.Verdict, e.Reason, e.Detail = "left-behind", l.Reason, fmt.Sprintf("in the tree of the orphan %d, %s", l.Orphan, printable(l.Detail))
+		}
+	}
 	for _, v := range p.spared {
 		if v.PID == row.PID {
-			e.Verdict, e.Reason, e.Detail = "spared", v.Reason, printable(v.Detail)
+			e.Verdict, e.Rule, e.Reason, e.Detail = "spared", v.Rule, v.Reason, printable(v.Detail)
 		}
 	}
 	if t := p.known[row.ID()]; t != nil {
-		e.Verdict, e.Detail = "orphan", printable(t.tree.root.Detail)
+		e.Verdict, e.Rule, e.Reason, e.Detail = "orphan", t.tree.root.Rule, "", printable(t.tree.root.Detail)
 		if t.tree.root.PID != row.PID {
 			e.Verdict, e.Detail = "member", fmt.Sprintf("goes with the orphan %d: %s", t.tree.root.PID, printable(t.tree.root.Detail))
 		}

@@ -54,13 +54,37 @@ func (e *Explanation) Text(w io.Writer, v View) error {
 			p.rule(r)
 		}
 		verdict := x.Verdict
+		if x.Rule != "" {
+			verdict += " by rule " + x.Rule
+		}
 		if x.Reason != "" {
 			verdict += " (" + string(x.Reason) + ")"
 		}
 		p.line(fmt.Sprintf("  verdict: %s: %s", verdict, x.Detail))
+		if would := e.would(x.PID); would != "" {
+			p.line("  a sweep would " + would)
+		}
 	}
 	_, err := io.WriteString(w, p.out.String())
 	return err
+}
+
+// would is what a sweep does with the tree that the process is in, "" where it is in none.
+func (e *Explanation) would(pid int) string {
+	for _, o := range e.Orphans {
+		if !slices.ContainsFunc(o.Members, func(m Member) bool { return m.PID == pid }) {
+			continue
+		}
+		if o.Action == match.ActionReport {
+			return "report it and leave it running"
+		}
+		var whom []string
+		for _, m := range o.Members {
+			whom = append(whom, fmt.Sprint(m.PID))
+		}
+		return "signal " + count(len(o.Members), "process", "processes") + ": " + strings.Join(whom, ", ")
+	}
+	return ""
 }
 
 func (p *painter) rule(r match.RuleAnswer) {
@@ -76,6 +100,9 @@ func (p *painter) rule(r match.RuleAnswer) {
 			line += "  <- decides"
 		}
 		p.line(line)
+	}
+	if r.OlderThan != "" {
+		p.line("    older_than: " + r.OlderThan)
 	}
 }
 
