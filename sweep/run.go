@@ -109,7 +109,7 @@ func (p *plan) promise() {
 			}
 		}
 	}
-	whole := wholeGroups(p.table, set, p.s.system.PGID)
+	whole := p.whole(set)
 	for _, tr := range p.trees {
 		for _, t := range tr.targets {
 			if t.outcome == "" {

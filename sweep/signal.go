@@ -35,11 +35,13 @@ func (e *stopper) beforeGraceEnd(t *target) bool {
 	return e.first.IsZero() || e.s.m.Now().Before(e.graceEnd(t.tree))
 }
 
+func (e *stopper) overdue(t *target) bool { return !e.beforeGraceEnd(t) }
+
 // kill sends SIGKILL to every verified target of the trees whose grace is over,
 // and says whether there were any.
 func (e *stopper) kill() bool {
 	due := e.due(func(t *target) bool {
-		return !e.beforeGraceEnd(t) && !slices.Contains(t.signals, "KILL")
+		return e.overdue(t) && !slices.Contains(t.signals, "KILL")
 	})
 	if len(due) == 0 {
 		return false
@@ -88,10 +90,7 @@ func (e *stopper) send(sig syscall.Signal, due []*target) {
 	for _, t := range due {
 		byPID[t.row.PID], set[t.row.PID] = t, true
 	}
-	var whole map[int]bool
-	if !e.cut {
-		whole = wholeGroups(e.table, set, e.s.system.PGID)
-	}
+	whole := e.whole(set)
 	sent := map[int]bool{}
 	for _, t := range due {
 		pgid := t.row.PGID
@@ -105,6 +104,16 @@ func (e *stopper) send(sig syscall.Signal, due []*target) {
 		sent[pgid] = true
 		e.group(sig, pgid, byPID)
 	}
+}
+
+// whole returns the groups that have no other live member than those in the set,
+// none where the reading leaves any process's group open: nothing but a pid is
+// known of one whose reading was given up or that hidepid (proc(5)) hides.
+func (e *stopper) whole(set map[int]bool) map[int]bool {
+	if e.cut || slices.ContainsFunc(e.table.Rows(), func(p platform.Process) bool { return p.Start == 0 }) {
+		return nil
+	}
+	return wholeGroups(e.table, set, e.s.system.PGID)
 }
 
 // group signals a whole group. A member that has not exited holds the number, so

@@ -53,22 +53,25 @@ func (e *stopper) stop(ctx context.Context, r *reading) {
 	e.openNew()
 	e.verify(ctx, r)
 	e.terminate()
-	for try := 0; try < maxAgain && e.first.IsZero() && e.undecided() && ctx.Err() == nil; try++ {
+	for try := 0; try < maxAgain && e.first.IsZero() && e.undecided(e.beforeGraceEnd) && ctx.Err() == nil; try++ {
 		pause(ctx, firstGap) // what could not be read may be within an exec, or about to exit
 		e.look(ctx)
 		e.terminate()
 	}
-	e.kill() // a grace of nothing
+	if e.undecided(e.overdue) { // a grace of nothing
+		e.look(ctx)
+		e.kill()
+	}
 	if !e.first.IsZero() {
 		e.watch(ctx)
 	}
 	e.conclude(ctx)
 }
 
-// undecided says whether there is a target that a signal may still be for.
-func (e *stopper) undecided() bool {
+// undecided says whether there is such a target that a signal may still be for.
+func (e *stopper) undecided(such func(*target) bool) bool {
 	for _, t := range e.known {
-		if t.open() && t.handle != nil {
+		if t.open() && t.handle != nil && such(t) {
 			return true
 		}
 	}
@@ -417,18 +420,23 @@ func (e *stopper) openNew() {
 // unseen settles a target that is no member in this reading.
 func (e *stopper) unseen(id platform.Identity, t *target, r *reading, g growth) {
 	t.whole = false
+	runs := false
 	if t.handle != nil {
-		if gone, err := t.handle.Exited(); err == nil && gone {
+		gone, err := t.handle.Exited()
+		if err == nil && gone {
 			e.exited(t, e.s.m.Now())
 			return
 		}
+		runs = err == nil
 	}
 	row := r.table.Get(id.PID)
 	switch {
+	case row == nil && runs:
+		t.doubt = "it runs and is not in the process table"
 	case row == nil:
-		if t.handle == nil {
-			e.exited(t, e.s.m.Now())
-		}
+		e.exited(t, e.s.m.Now())
+	case row.Start != id.Start && row.Start != 0 && len(t.signals) > 0:
+		e.exited(t, e.s.m.Now())
 	case row.Start != id.Start && row.Start != 0:
 		t.settle(Recycled, fmt.Sprintf("%d is held by %s now", id.PID, row.ID()))
 	case row.Exited():
