@@ -28,15 +28,17 @@ type process struct {
 	ending bool // exit has begun: nothing to be read any more
 	lost   bool // nothing but its pid can be read
 
+	missed  bool // it was lost in the last survey
 	gone    bool // waited for
 	pending bool // SIGTERM came while it was stopped
 	mother  *process
 	led     *process // the process that led its group when it joined that
 	born    time.Duration
 	died    time.Duration
-	held    int // the pass before which a handle was opened
-	seen    int // the last pass that read it in detail
-	legit   bool
+	held    int      // the pass before which a handle was opened
+	seen    int      // the last pass that read it in detail
+	legit   bool     // whether it belonged then
+	bereft  bool     // has followed a dead process
 	got     []string // signals that reached it
 }
 
@@ -96,8 +98,14 @@ func startedBy(parent int, again process) reaction {
 	}
 }
 
-// recycles gives the pid to a stranger as soon as it is free.
+// recycles gives the pid to a stranger at once, if it is free: as the number of a
+// group or session that lasts it is not.
 func recycles(k *kernel, p *process) {
+	for _, q := range k.table {
+		if q == p || q.pgid == p.pid || q.sid == p.pid {
+			return
+		}
+	}
 	k.spawn(process{pid: p.pid, argv: words("/bin/stranger"), stranger: true})
 }
 
@@ -139,9 +147,7 @@ func (k *kernel) spawn(p process) *process {
 		p.mother = k.table[p.ppid]
 	}
 	born := &p
-	if leader := k.table[p.pgid]; leader != nil && leader.pgid == p.pgid {
-		born.led = leader
-	}
+	born.led = k.table[p.pgid]
 	k.table[p.pid] = born
 	k.past = append(k.past, born)
 	if born.life != nil {
@@ -247,17 +253,20 @@ func (k *kernel) deliver(p *process, sig syscall.Signal) {
 	react(k, p)
 }
 
-// belongs says by family alone whether the process may be stopped now: it or one
-// whom it descends from, or who led its group, follows a process that is dead,
-// and nothing at or below it follows one that runs outside that family. It knows
-// nothing of how a sweep decides.
+// belongs says by family alone whether the process may be stopped now: it follows
+// a process that is dead, or has kin that ever did, and nothing at or below it
+// follows one that runs and is no kin. It knows nothing of how a sweep decides.
 func (k *kernel) belongs(p *process) bool {
-	if p.uid != me || p.stranger || p.exited() || !k.kin(p) {
+	f, ok := k.marker(p)
+	if p.uid != me || p.stranger || p.exited() || k.sheltered(p) {
+		return false
+	}
+	if !(ok && k.running(f) == nil) && !k.kin(p.mother) && !k.kin(p.led) {
 		return false
 	}
 	for _, q := range k.sorted() {
-		if q.exited() || !k.below(q, p) {
-			continue
+		if q.exited() || k.dark(q) || q.born > k.listed || !k.below(q, p) {
+			continue // not to be seen, or not yet
 		}
 		if f := k.follows(q); f != nil && (f == q || !k.kin(f)) {
 			return false
@@ -266,23 +275,54 @@ func (k *kernel) belongs(p *process) bool {
 	return true
 }
 
-// below says whether q is p or descends from it as the table stands.
-func (k *kernel) below(q, p *process) bool {
-	for up := q; up != nil; up = k.table[up.ppid] {
-		if up == p {
-			return true
+// dark says whether a reading shows nothing of what the process carries.
+func (k *kernel) dark(p *process) bool {
+	return p.blank || p.lost || p.missed || p.ending || k.failing("inspect", p.pid) != nil
+}
+
+// sheltered says whether it is a protected program, or has its marker from one
+// with nobody between them that was stamped anew.
+func (k *kernel) sheltered(p *process) bool {
+	for up := p; up != nil; up = k.table[up.ppid] {
+		same := len(p.env) > 0 && slices.Equal(up.env, p.env)
+		if k.dark(up) {
+			return false // nor does a reading show what is above it
+		}
+		if up.argv[0] == "tmux" {
+			return up == p || same
+		}
+		if len(up.env) > 0 && !same {
+			return false
 		}
 	}
 	return false
 }
 
-// kin says whether anyone in the line of birth follows a dead process.
+// below says whether q is p or descends from it as the table stands, as far as a
+// reading can show.
+func (k *kernel) below(q, p *process) bool {
+	for up := q; up != nil; up = k.table[up.ppid] {
+		if up == p {
+			return true
+		}
+		if up.lost || up.missed {
+			return false
+		}
+	}
+	return false
+}
+
+// kin says whether anyone in the line of birth, or who led a group on it, ever
+// followed a dead process.
 func (k *kernel) kin(p *process) bool {
 	for up := p; up != nil; up = up.mother {
-		if up.led != nil && up.led != up && k.kin(up.led) {
+		if up.led != nil && k.kin(up.led) {
 			return true
 		}
 		if f, ok := k.marker(up); ok && k.running(f) == nil {
+			up.bereft = true
+		}
+		if up.bereft {
 			return true
 		}
 	}

@@ -51,7 +51,7 @@ func (k *kernel) Survey(ctx context.Context, c *platform.Census, q platform.Quer
 		old[platform.Identity{PID: row.PID}] = row
 	}
 	c.Cut = c.Cut || ctx.Err() != nil
-	c.Processes = nil
+	c.Processes, k.listed = nil, k.now()
 	for _, p := range k.sorted() {
 		row := p.surveyed()
 		scanned, ok := old[platform.Identity{PID: p.pid}]
@@ -59,7 +59,7 @@ func (k *kernel) Survey(ctx context.Context, c *platform.Census, q platform.Quer
 			scanned = p.scanned(q)
 		}
 		row.Argv, row.Env, row.Vars = scanned.Argv, scanned.Env, scanned.Vars
-		if p.lost {
+		if p.missed = p.lost; p.lost {
 			row = platform.Process{PID: p.pid, UID: -1, Env: platform.EnvUnreadable}
 		}
 		c.Processes = append(c.Processes, row)
@@ -103,7 +103,9 @@ func (k *kernel) inspected(ctx context.Context, c *platform.Census, p *process, 
 		row.Env, row.Vars = platform.EnvUnreadable, nil
 		return row
 	}
-	p.seen, p.legit = k.reads(), k.belongs(p)
+	if p.seen = k.reads(); k.judging {
+		p.legit = k.belongs(p)
+	}
 	row = p.surveyed()
 	scanned := p.scanned(platform.Query{Names: q.Names, Argv: true})
 	row.Argv, row.Env, row.Vars, row.Detailed = scanned.Argv, scanned.Env, scanned.Vars, true

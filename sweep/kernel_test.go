@@ -42,7 +42,9 @@ type kernel struct {
 	calls          []call
 	opened, closed int
 	lastPID        int
-	broken         []string // what no sweep may do to any machine
+	listed         time.Duration // when the table was last listed
+	judging        bool          // whether each process belongs is found out as it is read
+	broken         []string      // what no sweep may do to any machine
 }
 
 type event struct {
@@ -240,8 +242,8 @@ func (k *kernel) SignalGroup(pgid int, leader sweep.Handle, sig syscall.Signal) 
 	c := call{sig: sig, group: pgid, failed: k.step("group", pgid)}
 	if leader != nil {
 		c.leader = true
-		if h := leader.(*handle); h.p.pid != pgid || h.p.pgid != pgid {
-			k.violation("group %d is signalled through the handle on %d of group %d", pgid, h.p.pid, h.p.pgid)
+		if h := leader.(*handle); h.p.pid != pgid {
+			k.violation("group %d is signalled through the handle on %d", pgid, h.p.pid)
 		}
 	}
 	if pgid <= 1 || pgid == sweeper {
@@ -287,6 +289,10 @@ func (k *kernel) audit(p *process, c call) {
 		k.violation("%s reaches %d, which was not read since its handle was opened", sigName(c.sig), p.pid)
 	case p.held > 0 && p.seen < k.reads():
 		k.violation("%s reaches %d, which the last reading did not show", sigName(c.sig), p.pid)
+	case k.judging && p.held > 0 && !p.legit:
+		k.violation("%s reaches %d, which did not belong when it was read", sigName(c.sig), p.pid)
+	case k.judging && p.held == 0 && !k.kin(p):
+		k.violation("%s reaches %d, which is no kin of anything", sigName(c.sig), p.pid)
 	}
 }
 

@@ -81,6 +81,14 @@ func TestStopEscalates(t *testing.T) {
 		signals: "0s TERM group 100 by its leader, 0s TERM group 200 by its leader, 0s KILL group 100 by its leader",
 		members: "100 stopped TERM+KILL, 200 stopped TERM",
 	}, {
+		name:    "no grace: verified again all the same",
+		options: func(o *sweep.Options) { o.Grace = d(0) },
+		world: puts(with(orphan(100), onTerm(execs("MARK=300"))), with(orphan(200), onTerm(func(k *kernel, p *process) {
+			k.fork(p, with(process{}, marked(outsider)))
+		}))),
+		signals: "0s TERM group 100 by its leader, 0s TERM group 200 by its leader",
+		members: "100 changed TERM, 200 changed TERM",
+	}, {
 		name:    "no confirmation: what exits at once is seen to have exited",
 		options: func(o *sweep.Options) { o.Grace, o.Confirm = d(0), d(0) },
 		world:   puts(with(orphan(100), onTerm(ignores)), with(orphan(200), onTerm(ignores), onKill(frozen))),
@@ -127,6 +135,13 @@ func TestStopByGroupOnlyWhereTheGroupIsWhole(t *testing.T) {
 		}))),
 		signals: "0s TERM group 100 by its leader, 60ms TERM 5001, 2s KILL group 100 by its leader",
 		members: "100 stopped TERM+KILL, 5001 stopped TERM+KILL",
+	}, {
+		name: "no group where a process's group is not known: it may be this one",
+		world: then(puts(with(orphan(100), inGroup(90)), with(process{pid: 91}, inGroup(90))), func(k *kernel) {
+			k.at(2*time.Millisecond, func() { k.table[91].lost = true })
+		}),
+		signals: "0s TERM 100",
+		members: "100 stopped TERM",
 	}, {
 		name: "a group that cannot be signalled is signalled one by one",
 		world: then(puts(orphan(100), with(orphan(101), child(100), inGroup(100))), func(k *kernel) {

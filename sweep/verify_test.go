@@ -83,6 +83,20 @@ func TestStopVerifiesBeforeEachFurtherSignal(t *testing.T) {
 		signals: "0s TERM group 100 by its leader, 0s TERM group 200 by its leader, 2s KILL group 200 by its leader",
 		members: "100 stopped TERM, 200 stopped TERM+KILL",
 	}, {
+		name: "its pid is a stranger's and its handle does not answer",
+		world: then(puts(with(orphan(100), inGroup(40), onDeath(recycles))), func(k *kernel) {
+			k.faults = []fault{{in: "exited", from: verified + time.Millisecond, err: errUnreadable}, {in: "wait", err: errUnreadable}}
+		}),
+		signals: "0s TERM 100",
+		members: "100 stopped TERM",
+	}, {
+		name: "it is gone and its handle does not answer",
+		world: then(puts(orphan(100)), func(k *kernel) {
+			k.faults = []fault{{in: "exited", from: verified + time.Millisecond, err: errUnreadable}, {in: "wait", err: errUnreadable}}
+		}),
+		signals: "0s TERM group 100 by its leader",
+		members: "100 stopped TERM",
+	}, {
 		name: "its pid is a stranger's right before SIGKILL",
 		world: then(puts(with(orphan(100), onTerm(ignores), onDeath(recycles))), func(k *kernel) {
 			k.at(verified+2*time.Second+readCost, func() { k.exit(k.table[100]) })
