@@ -170,8 +170,6 @@ func (j *judge) testUnowned(t Test, r *Rule, p *platform.Process, v Verdict) Ver
 		}
 	}
 	switch {
-	case top == TopCycle:
-		return v.spare(UnknownReason, "its ancestors form a cycle", 0)
 	case top == TopMissing:
 		return v.spare(UnknownReason, "one of its ancestors cannot be seen", 0)
 	case unread != "":

@@ -21,7 +21,8 @@ func pid1(command, name string) platform.Process {
 
 func TestKnownInitsAdopt(t *testing.T) {
 	// Both names count: a script called init runs as comm "init" and argv[0] "/bin/sh".
-	for _, name := range inits {
+	for _, name := range []string{"systemd", "init", "launchd", "tini", "tini-static", "dumb-init", "docker-init", "podman-init", "catatonit",
+		"s6-svscan", "s6-linux-init", "runit", "runit-init", "openrc-init", "procd", "dinit", "finit", "shepherd"} {
 		t.Run(name, func(t *testing.T) {
 			main := proc(20) // the oldest child, that a one-program init runs
 			is := func(first platform.Process, want judged) {
@@ -32,6 +33,16 @@ func TestKnownInitsAdopt(t *testing.T) {
 			is(pid1("/bin/sh", name), spared(NotAdopted, "its parent is sh (1)"))
 			is(pid1("/sbin/"+name, "sh"), spared(NotAdopted, "its parent is "+name+" (1)"))
 			is(pid1("/opt/not-"+name, "not-"+name), spared(NotAdopted, "not-"+name))
+		})
+	}
+}
+
+func TestOneProgramInits(t *testing.T) {
+	for _, name := range []string{"tini", "tini-static", "dumb-init", "docker-init", "podman-init", "catatonit"} {
+		t.Run(name, func(t *testing.T) {
+			first := pid1("/sbin/"+name, name)
+			checkJudged(t, table(first, job(), proc(60)).judge(t, rulesOf(t, anyJob)), 50, spared(NotAdopted, "is the program that "+name+" (1) runs"))
+			checkJudged(t, table(first, job(), proc(40)).judge(t, rulesOf(t, anyJob)), 50, orphan(Adopted, name+" (1)"))
 		})
 	}
 }
@@ -158,7 +169,7 @@ func TestUnowned(t *testing.T) {
 		{"below a stranger that runs", nil, table(server(50, parent(40)), proc(40)), spared(Owned, "below node (40)")},
 		{"the owner above the adopter", nil, table(server(50, parent(30)), manager, owner(20)).but(func(s *scene) { s.rows[1].PPID = 20 }), spared(Owned, "owned by node (20)")},
 		{"the owner above the adopter, its leader exited", nil, table(server(50, parent(30)), manager, owner(20, halfway)).but(func(s *scene) { s.rows[1].PPID = 20 }), spared(Owned, "owned by node (20)")},
-		{"an owner that has exited owns nothing", nil, table(server(50), owner(40, zombie)), orphan(Unowned, "init (1)")},
+		{"an owner that has exited owns nothing", nil, table(server(50, parent(30)), manager, owner(20, zombie)).but(func(s *scene) { s.rows[1].PPID = 20 }), orphan(Unowned, "systemd --user (30)")},
 		{"an owner elsewhere owns nothing", nil, table(server(50), owner(40)), orphan(Unowned, "init (1)")},
 		{"the adopter of the launcher decides, not that of others", nil, table(server(50, parent(40)), launcher(parent(30)), manager), orphan(Unowned, "systemd --user (30)")},
 		{"a subreaper that is not known", nil, table(server(50, parent(30)), subreaper(argv("hostd"))), spared(Owned, "below hostd (30)")},

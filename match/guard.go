@@ -176,10 +176,13 @@ func (j *Judgement) MemberGuard(p *platform.Process) (Reason, string) {
 	if reason, detail := j.judge.sweeper(p); reason != "" {
 		return reason, detail
 	}
+	if reason, detail := j.judge.shield(p); reason != "" {
+		return reason, detail // before the user: what is below it stays as well
+	}
 	if p.UID != j.judge.world.System.UID && !j.judge.world.AllUsers {
 		return OtherUser, fmt.Sprintf("belongs to user %d", p.UID)
 	}
-	return j.judge.shield(p)
+	return "", ""
 }
 
 // server is a program that outlives by design whoever happened to start it, and

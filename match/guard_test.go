@@ -22,6 +22,8 @@ func TestNeverTouched(t *testing.T) {
 		{"another sweep", nil, table(orphaned(argv("/usr/bin/reaper", "--log-level", "debug", "sweep"))), spared(Sweeper, "another running sweep")},
 		{"another sweep by the name that this one was installed under", nil,
 			table(orphaned(argv("/opt/tidy", "sweep"))).but(func(s *scene) { s.rows[2].Argv = []string{"tidy", "sweep"} }), spared(Sweeper, "another running sweep")},
+		{"reaper, whatever this one is called",
+			nil, table(orphaned(argv("reaper", "sweep"))).but(func(s *scene) { s.rows[2].Argv = []string{"tidy", "sweep"} }), spared(Sweeper, "another running sweep")},
 		{"reaper as a follower's parent is none", nil, table(orphaned(argv("reaper", "run", "--", "x"))), orphan(Follows, "42")},
 		{"nor is something else that sweeps", nil, table(orphaned(argv("minesweeper", "sweep"))), orphan(Follows, "42")},
 
@@ -185,6 +187,7 @@ func TestMembersThatAreLeft(t *testing.T) {
 		{"a kernel thread", proc(50, kernel), Protected},
 		{"pid 1", proc(1, argv("sh")), Protected},
 		{"another user's", proc(50, user(0)), OtherUser},
+		{"another user's protected one", proc(50, user(0), argv("tmux")), Protected},
 		{"another sweep", proc(50, argv("reaper", "sweep")), Sweeper},
 		{"the sweeper's parent", proc(800), Sweeper},
 		{"the sweeper", proc(sweeper), Sweeper},

@@ -29,6 +29,7 @@ rules:
   - {name: session, marker: [S], orphan: [follows: S]}
   - {name: supervised, marker: [R], orphan: [follows: R], action: report}
   - {name: home, marker: [H], orphan: [adopted]}
+  - {name: others, command: [other.js], marker: [X], orphan: [follows: X]}
   - {name: big, marker: [B], orphan: [over: 1MiB]}
 `
 
@@ -111,11 +112,16 @@ func drawProcess(t testing.TB, words []string, parent int) platform.Process {
 	return p
 }
 
-// known answers facts from the table: who runs, and 1 MiB for every process.
+// known answers facts from the table: who runs, but not of a process called
+// hidden, and 1 MiB for every process.
 func known(table *match.Table, f match.Fact) match.Known {
 	switch f.Kind {
 	case match.FactRunning:
-		if p := table.Get(f.PID); p != nil && !p.Exited() {
+		p := table.Get(f.PID)
+		switch {
+		case p != nil && p.Comm == "hidden":
+			return match.Known{}
+		case p != nil && !p.Exited():
 			return match.Known{Live: platform.Liveness{Running: platform.Yes, Start: p.Start}}
 		}
 		return match.Known{Live: platform.Liveness{Running: platform.No}}

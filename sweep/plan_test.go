@@ -126,6 +126,14 @@ func TestLiveWorkBelowAnOrphan(t *testing.T) {
 			40                   |
 			50 M=42              | spared hosts-live-work
 			  52 S=50 S=40       | spared parent-running`},
+		{"and for what cannot be told, be it a member", `
+			50 M=42              | spared hosts-live-work
+			  51 hidden          |
+			  52 S=51            | spared unknown`},
+		{"and for an orphan itself, by a variable of a rule that is about others", `
+			40                   |
+			50 M=42 X=40         | spared parent-running
+			  51                 | spared parent-running`},
 		{"a member that follows another member is inside", `
 			50 M=42              | orphan
 			  51 S=50            | of 50
@@ -213,6 +221,10 @@ func TestMembersThatAreLeftAlone(t *testing.T) {
 			  51 user:0          | left other-user
 			    52               | of 50
 			  53 user:0 M=42     | spared other-user`},
+		{"another user's protected one with all below it", `
+			50 M=42              | orphan
+			  51 user:0 tmux     | left protected
+			    52               |`},
 		{"one that is to be reported, with all below it", `
 			50 M=42              | orphan
 			  51 R=43            | orphan
@@ -275,6 +287,18 @@ func TestTreesOfEarlierReadings(t *testing.T) {
 			40                   | orphan
 			  51                 | of 50
 			  52                 | of 40`},
+		{"a known tree keeps its members under a new orphan too", []branch{
+			{root: match.Verdict{PID: 40, Start: 400, Orphan: true}, alive: true},
+			{root: match.Verdict{PID: 60, Start: 600, Orphan: true}, alive: true, known: []int{51}}}, `
+			40                   | orphan
+			  60                 | orphan
+			    51               | of 60
+			  61                 | of 40`},
+		{"nothing where its root hosts live work by now", []branch{{root: root, alive: true, known: []int{51}}}, `
+			40                   |
+			50 M=42              | spared hosts-live-work
+			  51                 |
+			  52 S=40            | spared parent-running`},
 		{"nothing where its members have exited", []branch{{root: root, known: []int{51, 99}}}, `
 			51 zombie            |`},
 		{"a known member that follows live work by now stays", []branch{{root: root, known: []int{51, 52}}}, `
