@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// script starts an orphan that becomes the lab's sleep, by a shell's text that
+// becomes starts an orphan that becomes the lab's sleep, by a shell's text that
 // ends in `exec`: for bytes and sizes that no list of entries can carry.
-func (l *Lab) script(n int, format string, a ...any) Proc {
+func (l *Lab) becomes(n int, format string, a ...any) Proc {
 	l.t.Helper()
 	l.OrphanLeader(nil, "sh", "-c", strings.ReplaceAll(fmt.Sprintf(format, a...), "SLEEP", "sleep "+l.SleepArg(n)))
 	return l.Sleeper(n)
@@ -52,7 +52,7 @@ func TestMarkerDeepInTheEnvironment(t *testing.T) {
 	lab := newLab(t)
 	deep := func(n, parts int) Proc {
 		fill := `B=$(head -c 120000 /dev/zero | tr '\0' x); set --; i=0; while [ $i -lt %d ]; do set -- "$@" V$i=$B; i=$((i+1)); done; `
-		return lab.script(n, fill+`exec env -i "$@" %s SLEEP`, parts, lab.Mark(lab.Dead()))
+		return lab.becomes(n, fill+`exec env -i "$@" %s SLEEP`, parts, lab.Mark(lab.Dead()))
 	}
 	lab.Cases(
 		running("360 KB deep", "goes follows", deep(901, 3)),
@@ -62,9 +62,9 @@ func TestMarkerDeepInTheEnvironment(t *testing.T) {
 // One odd process must not end the reading, nor spoil the document.
 func TestBytesThatAreNoUTF8(t *testing.T) {
 	lab := newLab(t)
-	odd := lab.script(901, `export BAD="$(printf '\377\376')" %s; exec SLEEP`, lab.Mark(lab.Dead()))
-	home := lab.script(902, `export %s="/tmp/lab-$(printf '\377\033[2K\nx')"; exec SLEEP`, lab.HomeVar)
-	value := lab.script(903, `export %s="$(printf '\377%d')"; exec SLEEP`, lab.Parent, lab.Dead())
+	odd := lab.becomes(901, `export BAD="$(printf '\377\376')" %s; exec SLEEP`, lab.Mark(lab.Dead()))
+	home := lab.becomes(902, `export %s="/tmp/lab-$(printf '\377\033[2K\nx')"; exec SLEEP`, lab.HomeVar)
+	value := lab.becomes(903, `export %s="$(printf '\377%d')"; exec SLEEP`, lab.Parent, lab.Dead())
 	lab.OrphanLeader(nil, "sh", "-c", `sleep `+lab.SleepArg(904)+`; : "$(printf '\377')"`, "sh", "\xff\xfe")
 	res := lab.Cases(
 		running("marked, with such bytes in another's value", "goes follows", odd),
