@@ -33,9 +33,9 @@ func (l *Lab) oneTree(res Result, orphan Proc, rest ...Proc) {
 // deadMark is the marker of a run that has ended.
 func (l *Lab) deadMark() []string { return []string{l.Mark(l.Dead())} }
 
-// script is an orphan that leads its group and carries a dead marker; it is a
+// orphanScript is an orphan that leads its group and carries a dead marker; it is a
 // real parent, whatever its last command is.
-func (l *Lab) script(text string) Proc {
+func (l *Lab) orphanScript(text string) Proc {
 	l.t.Helper()
 	return l.OrphanLeader(l.deadMark(), "sh", "-c", text+"\n:")
 }
@@ -52,7 +52,7 @@ func (l *Lab) sleepers(numbers ...int) []Proc {
 // Guards that an orphan and what it started are one tree, stopped in one sweep.
 func TestLauncherAndPayload(t *testing.T) {
 	lab := newLab(t)
-	launcher := lab.script("sh -c 'sleep " + lab.SleepArg(900) + "; :'")
+	launcher := lab.orphanScript("sh -c 'sleep " + lab.SleepArg(900) + "; :'")
 	payload := lab.Sleeper(900)
 	middle := lab.list(payload.Stat().PPID, "the shell between")
 	res := lab.Sweep()
@@ -90,7 +90,7 @@ func TestLeaderIsGone(t *testing.T) {
 // Guards what left its parent's group.
 func TestChildLeftBySetsid(t *testing.T) {
 	lab := newLab(t)
-	orphan := lab.script(fmt.Sprintf("setsid sleep %s & sleep %s", lab.SleepArg(900), lab.SleepArg(901)))
+	orphan := lab.orphanScript(fmt.Sprintf("setsid sleep %s & sleep %s", lab.SleepArg(900), lab.SleepArg(901)))
 	own, same := lab.Sleeper(900), lab.Sleeper(901)
 	lab.eventually("a group of its own", func() bool { return own.Stat().PGID == own.PID })
 	res := lab.Sweep()
@@ -101,7 +101,7 @@ func TestChildLeftBySetsid(t *testing.T) {
 // Guards what carries no marker: below an orphan, in a group of its own too.
 func TestScrubbedDescendants(t *testing.T) {
 	lab := newLab(t)
-	orphan := lab.script(fmt.Sprintf("env -i setsid sh -c 'sleep %s & sleep %s; :' & wait", lab.SleepArg(900), lab.SleepArg(901)))
+	orphan := lab.orphanScript(fmt.Sprintf("env -i setsid sh -c 'sleep %s & sleep %s; :' & wait", lab.SleepArg(900), lab.SleepArg(901)))
 	below := lab.sleepers(900, 901)
 	shell := lab.list(below[0].Stat().PPID, "scrubbed shell")
 	if env := readEnviron(below[0].PID); slices.ContainsFunc(env, func(e string) bool { return e == lab.Mark(0) }) || shell.Stat().PGID != shell.PID {
@@ -116,7 +116,7 @@ func TestScrubbedDescendants(t *testing.T) {
 // leads shows whose it is.
 func TestScrubbedAndAdoptedInTheGroup(t *testing.T) {
 	lab := newLab(t)
-	orphan := lab.script(fmt.Sprintf("(env -i sleep %s &)\nsleep %s", lab.SleepArg(900), lab.SleepArg(901)))
+	orphan := lab.orphanScript(fmt.Sprintf("(env -i sleep %s &)\nsleep %s", lab.SleepArg(900), lab.SleepArg(901)))
 	adopted, child := lab.Sleeper(900), lab.Sleeper(901)
 	lab.eventually("adopted", func() bool { return adopted.Stat().PPID == 1 })
 	res := lab.Sweep()
@@ -130,7 +130,7 @@ func TestBrowser(t *testing.T) {
 	lab := newLab(t)
 	text := fmt.Sprintf("setsid sh -c 'trap \"\" TERM; sleep %s & sleep %s; :' & setsid sleep %s & sleep %s",
 		lab.SleepArg(900), lab.SleepArg(901), lab.SleepArg(902), lab.SleepArg(903))
-	driver := lab.script(text)
+	driver := lab.orphanScript(text)
 	all := lab.sleepers(900, 901, 902, 903)
 	deaf := []Proc{all[0], all[1], lab.list(all[0].Stat().PPID, "deaf shell")}
 	lab.eventually("three groups", func() bool {
@@ -152,7 +152,7 @@ func TestHostsLiveWork(t *testing.T) {
 	live := lab.Start(Spec{Argv: lab.Sleep(800), Leader: true, Notes: true})
 	work := fmt.Sprintf("env %s setsid sh -c 'env -i sleep %s & sleep %s; :'", lab.Mark(live), lab.SleepArg(900), lab.SleepArg(901))
 	host := fmt.Sprintf("env -i setsid sh -c \"%s & sleep %s; :\"", work, lab.SleepArg(902))
-	orphan := lab.script(fmt.Sprintf("%s & sleep %s & env -i sleep %s", host, lab.SleepArg(903), lab.SleepArg(904)))
+	orphan := lab.orphanScript(fmt.Sprintf("%s & sleep %s & env -i sleep %s", host, lab.SleepArg(903), lab.SleepArg(904)))
 	below := lab.sleepers(900, 901)
 	worker := lab.list(below[0].Stat().PPID, "worker")
 	middle := lab.list(worker.Stat().PPID, "between")
