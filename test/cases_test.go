@@ -4,6 +4,7 @@ package test
 
 import (
 	"os/exec"
+	"regexp"
 	"strings"
 )
 
@@ -102,3 +103,12 @@ func (l *Lab) mentions(text string, words ...string) {
 		}
 	}
 }
+
+// shell is a text for a shell, with SLEEP901 for the lab's sleep of that number.
+func (l *Lab) shell(text string) string {
+	return sleepWord.ReplaceAllStringFunc(text, func(word string) string {
+		return "sleep " + word[len("SLEEP"):] + "." + l.Tag
+	})
+}
+
+var sleepWord = regexp.MustCompile(`SLEEP[0-9]+`)

@@ -144,13 +144,21 @@ func (l *Lab) Unkillable(p Proc) (release func()) {
 // Terminal is a pseudo terminal for Spec.TTY; its other end stays open.
 func (l *Lab) Terminal() (path string) {
 	l.t.Helper()
+	path, _ = l.terminal()
+	return path
+}
+
+// terminal is a pseudo terminal, and what hangs it up.
+func (l *Lab) terminal() (path string, hangUp func()) {
+	l.t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		l.t.Skip("no pseudo terminals: " + err.Error())
 	}
-	l.t.Cleanup(func() { master.Close() })
+	hangUp = func() { master.Close() }
+	l.t.Cleanup(hangUp)
 	l.must(unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	l.must(err)
-	return fmt.Sprintf("/dev/pts/%d", number)
+	return fmt.Sprintf("/dev/pts/%d", number), hangUp
 }
