@@ -62,7 +62,7 @@ func ConfigFile(s Surroundings) string {
 func LoadRules(file string, s Surroundings) (*match.Rules, error) {
 	data, err := readRules(file, s)
 	if err != nil {
-		return nil, fmt.Errorf("cannot use the rules: %w", err)
+		return nil, fmt.Errorf("cannot use the rules: %s", printable(err.Error()))
 	}
 	return match.Load(file, data)
 }
