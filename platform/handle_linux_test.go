@@ -32,7 +32,9 @@ func TestOpenHandleGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, pid := range map[string]int{"waited for": c.pid, "thread": tid, "above all": maxPID + 1, "32 bits of 1": 1<<32 + 1} {
+	beyond := maxPID
+	beyond = max(beyond<<10+1, maxPID+1) // 1<<32 + 1 where int has the bits
+	for what, pid := range map[string]int{"waited for": c.pid, "thread": tid, "above all": maxPID + 1, "32 bits of 1": beyond} {
 		if h, err := OpenHandle(pid); !errors.Is(err, ErrGone) || h != nil {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -206,7 +208,7 @@ func TestSignalGroup(t *testing.T) {
 }
 
 func TestSignalGroupRefuses(t *testing.T) {
-	for _, pgid := range []int{0, 1, -1, -2, unix.Getpgrp(), 1<<32 + 1} {
+	for _, pgid := range []int{0, 1, -1, -2, unix.Getpgrp(), maxPID + 1} {
 		if err := SignalGroup(pgid, nil, syscall.Signal(0)); err == nil || errors.Is(err, ErrGone) {
 			t.Errorf("group %d: %v", pgid, err)
 		}
