@@ -17,7 +17,8 @@ import (
 // A process that blocks a signal keeps it pending for as long as it runs, and
 // the kernel shows it. So any program notes what reaches it, at no cost: a
 // thousand of them are as light as a thousand sleeps. What is started by it
-// blocks the same. SIGTERM ends what does not block it, so what runs has had none.
+// blocks the same; a Go program lets SIGTERM through. SIGTERM ends what does not
+// block it, so what runs has had none.
 
 func signalBit(s syscall.Signal) uint64 { return 1 << (s - 1) }
 

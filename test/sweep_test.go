@@ -17,6 +17,7 @@ type Run struct {
 	Env     []string
 	UID     int
 	Text    bool     // without --json
+	Plain   bool     // without --grace and --confirm: the rules' own
 	Via     []string // a command that runs it
 	Status  any      // an int that is expected; nil: whatever the document says
 	inside  *Namespace
@@ -69,6 +70,9 @@ func (l *Lab) Argv(r Run) []string {
 		l.Rules(l.DefaultRule())
 	}
 	for _, flag := range [][2]string{{"--rules", l.rules}, {"--grace", "10s"}, {"--confirm", "10s"}} {
+		if r.Plain && flag[0] != "--rules" {
+			continue
+		}
 		if !slices.ContainsFunc(r.Args, func(a string) bool { return a == flag[0] || strings.HasPrefix(a, flag[0]+"=") }) {
 			argv = append(argv, flag[:]...)
 		}
