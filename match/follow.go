@@ -132,6 +132,9 @@ func (j *judge) testFollows(t Test, p *platform.Process, vars []platform.Var, v 
 	case FollowUnknown:
 		return v.spare(UnknownReason, f.Detail, 0), true
 	}
+	if p.Env == platform.EnvOverwritten {
+		return v.spare(UnknownReason, "its environment is empty or overwritten, so what it follows cannot be told", 0), true
+	}
 	return v, false
 }
 

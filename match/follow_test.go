@@ -55,6 +55,8 @@ func TestFollowedParent(t *testing.T) {
 		{"twice: one of them no pid", nil, table(marked("none", "42")), orphan(Follows, "42")},
 		{"in a cycle of parents a dead followed parent still proves", nil,
 			table(proc(50, parent(52), mark("M=42")), proc(51, parent(50)), proc(52, parent(51))), orphan(Follows, "42")},
+		{"an environment that was overwritten may have named a live one", []string{"command: [job.js], marker: none, orphan: [follows: M, adopted]"},
+			table(proc(50, func(p *platform.Process) { p.Env = platform.EnvOverwritten })), spared(UnknownReason, "empty or overwritten")},
 		{"the largest pid there can be", nil, table(marked(fmt.Sprint(maxPID))), orphan(Follows, "")},
 	})
 	for name, value := range map[string]string{
