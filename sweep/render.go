@@ -127,8 +127,9 @@ func newPainter(v View) *painter {
 	}
 }
 
+// line writes a sentence, which is never cut: a terminal wraps it.
 func (p *painter) line(s string) {
-	p.out.WriteString(p.cut(s))
+	p.out.WriteString(s)
 	p.out.WriteByte('\n')
 }
 
@@ -165,21 +166,24 @@ func (p *painter) table(rows [][]string, outcome int, indent string) {
 		}
 	}
 	for _, row := range rows {
-		line := indent
+		line, at := indent, -1
 		for i, cell := range row {
+			if i == outcome {
+				at = len(line)
+			}
 			if i == len(row)-1 {
 				line += cell
 				break
 			}
 			line += runewidth.FillRight(cell, widths[i]) + "  "
 		}
-		p.out.WriteString(p.paint(p.cut(strings.TrimRight(line, " ")), row, outcome))
-		p.out.WriteByte('\n')
+		p.line(p.paint(p.cut(strings.TrimRight(line, " ")), row, outcome, at))
 	}
 }
 
-func (p *painter) paint(line string, row []string, outcome int) string {
-	if outcome < 0 {
+// paint colours the outcome, which stands at that byte unless it was cut off.
+func (p *painter) paint(line string, row []string, outcome, at int) string {
+	if outcome < 0 || at >= len(line) || !strings.HasPrefix(line[at:], row[outcome]) {
 		return line
 	}
 	word, style := row[outcome], p.good
@@ -190,7 +194,7 @@ func (p *painter) paint(line string, row []string, outcome int) string {
 	default:
 		return line
 	}
-	return strings.Replace(line, "  "+word, "  "+style.Render(word), 1)
+	return line[:at] + style.Render(word) + line[at+len(word):]
 }
 
 func (p *painter) spared(r *Report) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"reaper/match"
@@ -220,6 +221,8 @@ func printable(s string) string {
 			b.WriteString(`\r`)
 		case r < 0x20 || r == 0x7f:
 			fmt.Fprintf(&b, `\x%02x`, r)
+		case hidden(r) && r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
 		case hidden(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
@@ -230,11 +233,11 @@ func printable(s string) string {
 	return b.String()
 }
 
-// hidden: C1 controls, line and paragraph separators, marks of writing direction
-// and of no width, and the byte order mark.
+// hidden: C1 controls, line and paragraph separators, and what has no shape of
+// its own (Cf: marks of writing direction and of no width, tags, the byte order
+// mark; and the plane that has only such).
 func hidden(r rune) bool {
-	return r >= 0x80 && r < 0xa0 || r == 0xad || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e ||
-		r >= 0x2060 && r <= 0x206f || r == 0xfeff || r == 0x061c || r >= 0xfff9 && r <= 0xfffb || r >= 0xe0000 && r <= 0xe0fff
+	return r >= 0x80 && r < 0xa0 || r >= 0xe0000 && r <= 0xe0fff || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 func milliseconds(d time.Duration) float64 {
