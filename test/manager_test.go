@@ -170,3 +170,25 @@ func TestManagerThatDoesNotAnswer(t *testing.T) {
 		running("is a main process", "spared service", lab.Sleeper(902)),
 		running("was left behind", "goes adopted", left))
 }
+
+// The number in a forking service's mark is of a process that has exited; it may
+// have another holder by now.
+func TestServiceWhoseMarkNamesAStranger(t *testing.T) {
+	lab := newSerialLab(t)
+	m := lab.UserManager()
+	m.Service("forking", "setsid "+m.sleep(901)+" & exit 0")
+	main, stale := lab.Sleeper(901), 0
+	for _, entry := range readEnviron(main.PID) {
+		if value, ok := strings.CutPrefix(entry, "SYSTEMD_EXEC_PID="); ok {
+			stale, _ = strconv.Atoi(value)
+		}
+	}
+	if stale == 0 {
+		t.Skip("this systemd sets no SYSTEMD_EXEC_PID")
+	}
+	lab.adoptedBy(main, m.Proc)
+	stranger := lab.Recycle(stale, Spec{Argv: lab.Sleep(902), Leader: true})
+	lab.Cases(
+		running("a service's main process", "spared service", main),
+		running("the stranger", "unnamed", stranger))
+}
