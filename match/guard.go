@@ -78,19 +78,13 @@ func (j *judge) shield(p *platform.Process) (Reason, string) {
 }
 
 // service says whether the process is its service manager's own main process: by
-// systemd's mark, or, where that is missing or names a process that is gone (a
-// forking service, systemd before 248), by the manager's word.
+// systemd's mark, or, where that is missing or names another process (a forking
+// service, systemd before 248), by the manager's word. That the named one runs
+// tells nothing: it may be a stranger that has the number now.
 func (j *judge) service(p *platform.Process) (Reason, string) {
 	for _, value := range p.Values(SystemdMark) {
-		pid, ok := platform.ParsePID(value)
-		if ok && pid == p.PID {
+		if pid, ok := platform.ParsePID(value); ok && pid == p.PID {
 			return Service, "the main process of a systemd service (" + SystemdMark + ")"
-		}
-		if !ok || !j.isManager(p.PPID) {
-			continue
-		}
-		if k, ok := j.ask(Fact{Kind: FactRunning, PID: pid}); !ok || k.Live.Running == platform.Yes {
-			return "", "" // inherited from a main process that still runs
 		}
 	}
 	if !j.isManager(p.PPID) {

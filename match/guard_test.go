@@ -134,7 +134,8 @@ func TestServiceManagersMainProcess(t *testing.T) {
 	checkRulings(t, []string{follower}, []ruling{
 		{"its own pid in systemd's mark", nil, table(orphaned(own)), spared(Service, "main process of a systemd service")},
 		{"wherever it hangs", nil, table(orphaned(own, parent(40)), proc(40)), spared(Service, "main process")},
-		{"the mark of a main process that runs, inherited", nil, table(orphaned(foreign("40")), proc(40)).but(manager(50, yes)), orphan(Follows, "42")},
+		{"the mark of a main process that runs, inherited: the manager says no", nil, table(orphaned(foreign("40")), proc(40)).but(manager(50, no)), orphan(Follows, "42")},
+		{"the mark of a stranger that has the number now: the manager says yes", nil, table(orphaned(foreign("40")), proc(40)).but(manager(50, yes)), spared(Service, "says its manager init (1)")},
 		{"the mark of one that is gone: the manager says yes", nil, table(orphaned(foreign("41"))).but(manager(50, yes)), spared(Service, "says its manager init (1)")},
 		{"the mark of one that is gone: the manager says no", nil, table(orphaned(foreign("41"))).but(manager(50, no)), orphan(Follows, "42")},
 		{"the mark of one that is gone: no answer", nil, table(orphaned(foreign("41"))).but(manager(50, unknown)), spared(UnknownReason, "manager does not answer")},
