@@ -1,6 +1,11 @@
 package platform
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
+
+var errNotListed = errors.New("cannot read the process table: this process is not in it")
 
 // recount derives the counts of the rows from the rows; Vanished has none.
 func (c *Census) recount() {
@@ -10,6 +15,8 @@ func (c *Census) recount() {
 		switch {
 		case p.Env == EnvUnreadable:
 			counts.Unreadable++
+		case p.Env == EnvWithheld:
+			counts.Withheld++
 		case p.overwritten():
 			counts.Overwritten++
 		}

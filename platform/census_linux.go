@@ -2,7 +2,6 @@ package platform
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 )
@@ -13,8 +12,6 @@ type reading struct {
 	gone   bool // vanished while it was read
 	recent bool // not the process that Scan read, or not surely
 }
-
-var errNotListed = errors.New("cannot read the process table: this process is not in it")
 
 // Scan is the first, cheap pass: the pids and, of each environment block, the
 // variables of q.Names; with q.Argv the command lines too. A row holds no more,

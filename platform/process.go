@@ -58,6 +58,7 @@ const (
 	EnvPresent                     // read to its end; Vars holds what was asked for
 	EnvOverwritten                 // empty, or no NAME=value list any more; also kernel threads and zombies
 	EnvUnreadable                  // refused, or the read did not come back in time
+	EnvWithheld                    // macOS shows the process's arguments and keeps its environment back
 )
 
 // Var is one whole NAME=value entry of an environment block.
@@ -86,6 +87,9 @@ type Process struct {
 	Vars      []Var  // the variables of Query.Names that the block holds, in its order, duplicates included
 	Detailed  bool   // Inspect has read it in full; of any other row Argv and the environment say little
 	Namespace Answer // whether it lives in the reader's own pid namespace; Unknown before Inspect or where it cannot be told
+
+	Reparented Answer // macOS: whether another process than its present parent, launchd, started it; No: launchd did
+	Doubtful   string // why what was read is no proof, so that it may only be reported; "" where it is
 }
 
 // ID is the process's identity.
@@ -135,11 +139,12 @@ type Liveness struct {
 
 // Counts says how complete a census is.
 type Counts struct {
-	Processes      int `json:"processes"`       // in the table
-	Unreadable     int `json:"unreadable"`      // environment refused or not read in time
-	OtherNamespace int `json:"other_namespace"` // of another pid namespace
-	Overwritten    int `json:"overwritten"`     // environment empty or no NAME=value list
-	Vanished       int `json:"vanished"`        // gone while they were read
+	Processes      int `json:"processes"`          // in the table
+	Unreadable     int `json:"unreadable"`         // environment refused or not read in time
+	OtherNamespace int `json:"other_namespace"`    // of another pid namespace
+	Overwritten    int `json:"overwritten"`        // environment empty or no NAME=value list
+	Vanished       int `json:"vanished"`           // gone while they were read
+	Withheld       int `json:"withheld,omitempty"` // environment kept back by the kernel, on macOS alone
 }
 
 // Census is one reading of the whole process table.
