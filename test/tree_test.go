@@ -196,19 +196,22 @@ func TestProtectedMembers(t *testing.T) {
 	}
 }
 
-// Guards another user's members, while what is below them goes with the tree.
+// Guards another user's members, while what is below them goes with the tree: the
+// payload of a program that gave up its rights.
 func TestOtherUsersMember(t *testing.T) {
 	lab := newLab(t)
+	lab.needUser(nobody)
+	text := fmt.Sprintf("sleep %s & exec setpriv --reuid=%d --regid=%d --clear-groups sleep %s", lab.SleepArg(900), nobody, nobody, lab.SleepArg(901))
 	orphan, members := lab.Forker(Spec{Env: lab.deadMark(), Leader: true, Adopted: true}, "once",
-		Spec{Argv: lab.Sleep(900), UID: nobody, Notes: true}, Spec{Argv: lab.Sleep(901)})
-	res := lab.Sweep()
-	lab.Stopped(res, orphan, By("pid"), With("TERM"))
-	lab.Stopped(res, members[1], By("pid"), With("TERM"))
-	lab.LeftBehind(res, members[0], "other-user")
-	lab.Unsignalled(members[0])
-	if res.Exit != 0 {
-		t.Errorf("status %d", res.Exit)
+		Spec{Argv: []string{"sh", "-c", text}, Notes: true}, Spec{Argv: lab.Sleep(902)})
+	below, theirs := lab.Sleeper(900), lab.Sleeper(901)
+	if theirs.PID != members[0].PID || below.Stat().PPID != theirs.PID {
+		t.Fatalf("%s below %s", below, theirs)
 	}
+	res := lab.Run(Run{Status: 0})
+	lab.allStopped(res, []Proc{orphan, members[1], below}, By("pid"), With("TERM"))
+	lab.LeftBehind(res, theirs, "other-user")
+	lab.Unsignalled(theirs)
 }
 
 // Guards that the sweep of one user stops what is its own, and leaves root's below it.
