@@ -45,6 +45,9 @@ func (j *judge) adopted(p *platform.Process) adoption {
 	if _, top := j.world.Table.Ancestors(p.PID); top == TopCycle {
 		return unknown("its ancestors form a cycle")
 	}
+	if isLaunchd(parent) {
+		return byLaunchd(parent, p)
+	}
 	name := label(parent)
 	switch is := j.adopter(parent, p); is {
 	case platform.Unknown:
@@ -93,6 +96,22 @@ func (j *judge) sessionLeft(parent, p *platform.Process) adoption {
 		return no
 	}
 	return adoption{platform.Yes, parent.PID, fmt.Sprintf("adopted by %s: its session's leader %d is gone", label(parent), p.SID)}
+}
+
+// isLaunchd recognises macOS's pid 1. It adopts, and it starts every agent, daemon
+// and application as well, so that to be its child proves nothing.
+func isLaunchd(q *platform.Process) bool { return q.PID == 1 && q.Comm == "launchd" }
+
+// byLaunchd is the answer for a child of launchd.
+func byLaunchd(launchd, p *platform.Process) adoption {
+	name := label(launchd)
+	switch p.Reparented {
+	case platform.Yes:
+		return adoption{platform.Yes, launchd.PID, "adopted by " + name}
+	case platform.No:
+		return adoption{platform.No, launchd.PID, "was started by " + name + " itself"}
+	}
+	return adoption{platform.Unknown, launchd.PID, "whether " + name + " adopted or started it cannot be told"}
 }
 
 func (j *judge) namedAdopter(q *platform.Process) bool {
@@ -165,7 +184,7 @@ func (j *judge) testUnowned(t Test, r *Rule, p *platform.Process, v Verdict) Ver
 		case a.Exited():
 		case t.Owner.Match(a.Argv):
 			return v.spare(Owned, "owned by "+label(a)+", which is running", pid)
-		case len(a.Argv) == 0 && unread == "":
+		case len(a.Argv) == 0 && unread == "" && !isLaunchd(a): // whose arguments only root may read
 			unread = "the command of its ancestor " + label(a) + " cannot be read"
 		}
 	}

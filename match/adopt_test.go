@@ -21,7 +21,7 @@ func pid1(command, name string) platform.Process {
 
 func TestKnownInitsAdopt(t *testing.T) {
 	// Both names count: a script called init runs as comm "init" and argv[0] "/bin/sh".
-	for _, name := range []string{"systemd", "init", "launchd", "tini", "tini-static", "dumb-init", "docker-init", "podman-init", "catatonit",
+	for _, name := range []string{"systemd", "init", "tini", "tini-static", "dumb-init", "docker-init", "podman-init", "catatonit",
 		"s6-svscan", "s6-linux-init", "runit", "runit-init", "openrc-init", "procd", "dinit", "finit", "shepherd"} {
 		t.Run(name, func(t *testing.T) {
 			main := proc(20) // the oldest child, that a one-program init runs

@@ -59,6 +59,10 @@ func (j *judge) foreign(p *platform.Process) (Reason, string) {
 	switch {
 	case p.UID != j.world.System.UID && !j.world.AllUsers:
 		return OtherUser, fmt.Sprintf("belongs to user %d; --all-users would judge it", p.UID)
+	case p.Doubtful != "":
+		return UnknownReason, p.Doubtful
+	case p.Env == platform.EnvWithheld:
+		return EnvUnreadable, "macOS does not show the environment of one of its own programs"
 	case p.Env == platform.EnvUnreadable:
 		return EnvUnreadable, "its environment cannot be read"
 	case p.Namespace == platform.No:
@@ -82,6 +86,9 @@ func (j *judge) shield(p *platform.Process) (Reason, string) {
 // service, systemd before 248), by the manager's word. That the named one runs
 // tells nothing: it may be a stranger that has the number now.
 func (j *judge) service(p *platform.Process) (Reason, string) {
+	if p.Reparented == platform.No {
+		return Service, "started by launchd itself"
+	}
 	for _, value := range p.Values(SystemdMark) {
 		if pid, ok := platform.ParsePID(value); ok && pid == p.PID {
 			return Service, "the main process of a systemd service (" + SystemdMark + ")"

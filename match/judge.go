@@ -263,7 +263,7 @@ func (j *judge) matches(r *Rule, p *platform.Process, vars []platform.Var) bool 
 	if len(r.Command) > 0 && !anyMatch(r.Command, p.Argv) {
 		return false
 	}
-	if p.Env == platform.EnvUnreadable {
+	if unseen(p) {
 		return len(r.Command) > 0
 	}
 	if len(r.Marker) == 0 {
@@ -277,6 +277,11 @@ func (j *judge) matches(r *Rule, p *platform.Process, vars []platform.Var) bool 
 		}
 	}
 	return false
+}
+
+// unseen says whether the environment is there and not shown.
+func unseen(p *platform.Process) bool {
+	return p.Env == platform.EnvUnreadable || p.Env == platform.EnvWithheld
 }
 
 // carries says whether a value counts as the marker. A variable that the rule
@@ -315,7 +320,7 @@ func (r *Rules) Candidate(p *platform.Process, maxPID int) bool {
 }
 
 func (r *Rule) candidate(p *platform.Process, maxPID int) bool {
-	if p.Env == platform.EnvUnreadable || len(r.Marker) == 0 {
+	if unseen(p) || len(r.Marker) == 0 {
 		return len(r.Command) > 0 && p.Argv != nil && anyMatch(r.Command, p.Argv)
 	}
 	for _, m := range r.Marker {

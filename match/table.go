@@ -13,6 +13,7 @@ type Table struct {
 	index    map[int]int
 	children map[int][]int
 	groups   map[int][]int
+	withheld map[int][]int // by session, those whose environment macOS does not show
 }
 
 // NewTable builds the relations of the rows, whatever their order.
@@ -22,14 +23,18 @@ func NewTable(rows []platform.Process) *Table {
 		index:    make(map[int]int, len(rows)),
 		children: make(map[int][]int),
 		groups:   make(map[int][]int),
+		withheld: make(map[int][]int),
 	}
 	for i := range rows {
 		p := &rows[i]
 		t.index[p.PID] = i
 		t.children[p.PPID] = append(t.children[p.PPID], p.PID)
 		t.groups[p.PGID] = append(t.groups[p.PGID], p.PID)
+		if p.Env == platform.EnvWithheld {
+			t.withheld[p.SID] = append(t.withheld[p.SID], p.PID)
+		}
 	}
-	for _, lists := range []map[int][]int{t.children, t.groups} {
+	for _, lists := range []map[int][]int{t.children, t.groups, t.withheld} {
 		for _, pids := range lists {
 			slices.Sort(pids)
 		}
@@ -53,6 +58,10 @@ func (t *Table) Children(pid int) []int { return t.children[pid] }
 
 // Group returns the pids whose process group is pgid, ascending.
 func (t *Table) Group(pgid int) []int { return t.groups[pgid] }
+
+// Withheld returns the pids in the session that sid leads whose environment macOS
+// does not show, ascending. Such a process may carry a marker and cannot be found by it.
+func (t *Table) Withheld(sid int) []int { return t.withheld[sid] }
 
 // Top says how a walk up the parents ended.
 type Top int8
@@ -114,7 +123,7 @@ func (t *Table) Related(seeds []int) []int {
 	for queue := slices.Clone(seeds); len(queue) > 0; queue = queue[1:] {
 		if pid := queue[0]; !seen[pid] {
 			seen[pid] = true
-			queue = append(append(queue, t.children[pid]...), t.groups[pid]...)
+			queue = slices.Concat(queue, t.children[pid], t.groups[pid], t.withheld[pid])
 		}
 	}
 	found := map[int]bool{}

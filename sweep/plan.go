@@ -125,8 +125,8 @@ func (b *grower) tree(i int) {
 	}
 }
 
-// visit makes pid a member with all below it, unless it is in another tree, was
-// taken out, or is guarded.
+// visit makes pid a member with all below it and what it leads, unless it is in
+// another tree, was taken out, or is guarded.
 func (b *grower) visit(i, pid int) {
 	p := b.table.Get(pid)
 	if p == nil || p.Exited() {
@@ -145,6 +145,11 @@ func (b *grower) visit(i, pid int) {
 		b.visit(i, child)
 	}
 	b.group(i, pid, 0)
+	for _, other := range b.table.Withheld(pid) {
+		if b.judged.Adopted(b.table.Get(other)) {
+			b.visit(i, other) // born in the session that this member leads, and its parent is gone
+		}
+	}
 }
 
 // guarded leaves a member out. What is below another user's process is looked at
