@@ -512,7 +512,7 @@ func (e *stopper) conclude(ctx context.Context) {
 func (e *stopper) why(ctx context.Context, t *target) string {
 	switch {
 	case ctx.Err() != nil:
-		return "still running when the sweep was interrupted"
+		return "not seen to exit before the sweep was interrupted"
 	case t.detail != "":
 		return t.detail
 	case slices.Contains(t.signals, "KILL"):
