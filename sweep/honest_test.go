@@ -89,7 +89,7 @@ func (c *checker) member(m sweep.Member) {
 			c.say("%d is said to be %s; exited %v, signals %v", m.PID, m.Outcome, p.exited(), p.got)
 		}
 	case sweep.Unconfirmed, sweep.Denied:
-		if p.exited() {
+		if p.exited() && !c.k.mute() {
 			c.say("%d is said to be %s and has exited", m.PID, m.Outcome)
 		}
 		if m.Detail == "" {
@@ -106,6 +106,12 @@ func (c *checker) member(m sweep.Member) {
 	default:
 		c.say("%d has the outcome %q", m.PID, m.Outcome)
 	}
+}
+
+// mute says whether the script has handles that are not to be had or do not answer,
+// so that an exit may pass unseen.
+func (k *kernel) mute() bool {
+	return slices.ContainsFunc(k.faults, func(f fault) bool { return f.in == "open" || f.in == "exited" })
 }
 
 // partly says whether a group signal did not reach the process by its own right,
@@ -140,7 +146,7 @@ func (c *checker) signals(reported map[string]bool) {
 // bornLate says whether a member had it after the reading that its group was
 // signalled by.
 func (c *checker) bornLate(p *process) bool {
-	return p.held == 0 && p.mother != nil && (len(p.mother.got) > 0 || c.bornLate(p.mother))
+	return p.held == 0 && p.mother != nil && (len(p.mother.got) > 0 || p.mother.stray || c.bornLate(p.mother))
 }
 
 func count(list []string, what string) int {

@@ -40,6 +40,7 @@ type process struct {
 	legit   bool     // whether it belonged then
 	bereft  bool     // has followed a dead process
 	got     []string // signals that reached it
+	stray   bool     // one reached it with its group, before it was known
 }
 
 // reaction is what a process does when a signal reaches it.
@@ -258,10 +259,12 @@ func (k *kernel) deliver(p *process, sig syscall.Signal) {
 // follows one that runs and is no kin. It knows nothing of how a sweep decides.
 func (k *kernel) belongs(p *process) bool {
 	f, ok := k.marker(p)
+	alone := ok && k.running(f) == nil
+	p.bereft = p.bereft || alone
 	if p.uid != me || p.stranger || p.exited() || k.sheltered(p) {
 		return false
 	}
-	if !(ok && k.running(f) == nil) && !k.kin(p.mother) && !k.kin(p.led) {
+	if !alone && !k.kin(p.mother) && !k.kin(p.led) {
 		return false
 	}
 	for _, q := range k.sorted() {
@@ -289,7 +292,7 @@ func (k *kernel) sheltered(p *process) bool {
 			return false // nor does a reading show what is above it
 		}
 		if up.argv[0] == "tmux" {
-			return up == p || same
+			return up == p || same && len(p.got) == 0 // it may have adopted a member since
 		}
 		if len(up.env) > 0 && !same {
 			return false

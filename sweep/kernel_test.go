@@ -265,7 +265,11 @@ func (k *kernel) send(c call) error {
 	k.calls = append(k.calls, c)
 	for _, p := range c.reached {
 		k.audit(p, c)
-		p.got = append(p.got, sigName(c.sig))
+		if p.held > 0 {
+			p.got = append(p.got, sigName(c.sig))
+		} else {
+			p.stray = true // born after the reading: nobody can know
+		}
 	}
 	for _, p := range c.reached {
 		k.deliver(p, c.sig)

@@ -19,6 +19,16 @@ func TestStopTakesInWhatIsBornMeanwhile(t *testing.T) {
 		signals: "0s TERM group 100 by its leader, 0s TERM group 5001 by its leader",
 		members: "100 stopped TERM, 5001 stopped TERM",
 	}, {
+		name: "children forked as each reading verifies: the last one waits for the next look",
+		world: then(puts(orphan(100)), func(k *kernel) {
+			for reading := 2; reading <= 4; reading++ {
+				k.before("survey", reading, func() { k.fork(k.table[100], process{pgid: -1}) })
+			}
+		}),
+		signals: `0s TERM group 100 by its leader, 0s TERM group 5001 by its leader, 0s TERM group 5002 by its leader
+			50ms TERM group 5003 by its leader`,
+		members: "100 stopped TERM, 5001 stopped TERM, 5002 stopped TERM, 5003 stopped TERM",
+	}, {
 		name: "a child forked between verification and SIGTERM, in the group: reached with it",
 		world: then(puts(with(orphan(100), onTerm(ignores))), func(k *kernel) {
 			k.before("group", 1, func() { k.fork(k.table[100], process{}) })
@@ -203,14 +213,14 @@ func TestStopIsInterrupted(t *testing.T) {
 		name:    "before the first signal: none is sent",
 		world:   then(puts(deaf), cancelled(4*time.Millisecond)),
 		members: "100 stop-unconfirmed",
-		says:    []string{"100: still running when the sweep was interrupted"},
+		says:    []string{"100: not seen to exit before the sweep was interrupted"},
 		exit:    sweep.ExitInterrupted,
 	}, {
 		name:    "during the grace: no SIGKILL",
 		world:   then(puts(deaf, orphan(200)), cancelled(time.Second)),
 		signals: "0s TERM group 100 by its leader, 0s TERM group 200 by its leader",
 		members: "100 stop-unconfirmed TERM, 200 stopped TERM",
-		says:    []string{"100: still running when the sweep was interrupted"},
+		says:    []string{"100: not seen to exit before the sweep was interrupted"},
 		exit:    sweep.ExitInterrupted,
 	}, {
 		name:    "as the reading before SIGKILL is made: no SIGKILL",

@@ -262,6 +262,11 @@ func TestStopReadsOnWhereAReadingFails(t *testing.T) {
 		says:    []string{"not verified again, so not killed: unreadable"},
 		exit:    sweep.ExitLeft,
 	}, {
+		name:    "the last look alone: done again",
+		world:   then(puts(orphan(100)), failing("scan", 100*time.Millisecond, 150*time.Millisecond)),
+		signals: "0s TERM group 100 by its leader",
+		members: "100 stopped TERM",
+	}, {
 		name:    "for ever, and all exit: the last look is missing, and the status tells",
 		world:   then(puts(slow), failing("scan", 10*time.Millisecond, 0)),
 		signals: "0s TERM group 100 by its leader",
