@@ -175,25 +175,30 @@ func TestExampleWorkerHelpers(t *testing.T) {
 	lab.Untouched(res, worker)
 }
 
-// Twenty restarts of the worker leave exactly its present helpers.
+// Twenty restarts of the worker leave exactly its present helper, whole.
 func TestExampleWorkerRestarts(t *testing.T) {
 	lab := newSerialLab(t)
 	lab.useExample()
+	start := func(n int) (worker Proc, tree []Proc) {
+		t.Helper()
+		python := strings.Fields(fmt.Sprintf("python /h/venv/bin/chroma-mcp --data-dir /h/chroma.%s.%d", lab.Tag, n))
+		uvx := lab.below(fmt.Sprintf("uvx chroma-mcp --data-dir /h/chroma.%s.%d", lab.Tag, n), Spec{Role: "idle", Argv: python})
+		worker, below := lab.Forker(Spec{Argv: strings.Fields(workerCommand), Leader: true}, "once", uvx)
+		return worker, append(below, lab.Find(python...))
+	}
 	var past []Proc
-	now := lab.helpersBelow(workerCommand, 0)
+	worker, now := start(0)
 	for n := 1; n <= 20; n++ {
-		past = append(past, now.all()...)
 		lost := now
-		lab.Kill(now.owner)
-		now = lab.helpersBelow(workerCommand, n)
+		past = append(past, lost...)
+		lab.Kill(worker)
+		worker, now = start(n)
 		res := lab.Sweep("--only", "worker-helpers")
-		for _, p := range lost.all() {
-			lab.Stopped(res, p)
+		for i := range now {
+			lab.Stopped(res, lost[i], Through("unowned"))
+			lab.Spared(res, now[i], "owned")
 		}
-		for _, p := range now.all() {
-			lab.Spared(res, p, "owned")
-		}
-		if len(res.Doc.Orphans) != 3 || len(res.Doc.Spared) != 5 || res.Exit != 0 {
+		if len(res.Doc.Orphans) != 1 || len(res.Doc.Spared) != 2 || res.Exit != 0 {
 			t.Fatalf("restart %d: %d orphans, %d spared, status %d", n, len(res.Doc.Orphans), len(res.Doc.Spared), res.Exit)
 		}
 	}
