@@ -5,6 +5,13 @@ import (
 	"slices"
 )
 
+// reading is one process as a worker read it.
+type reading struct {
+	row    Process
+	gone   bool // vanished while it was read
+	recent bool // not the process that Scan read, or not surely
+}
+
 var errNotListed = errors.New("cannot read the process table: this process is not in it")
 
 // recount derives the counts of the rows from the rows; Vanished has none.

@@ -6,13 +6,6 @@ import (
 	"slices"
 )
 
-// reading is one process as a worker read it.
-type reading struct {
-	row    Process
-	gone   bool // vanished while it was read
-	recent bool // not the process that Scan read, or not surely
-}
-
 // Scan is the first, cheap pass: the pids and, of each environment block, the
 // variables of q.Names; with q.Argv the command lines too. A row holds no more,
 // but where a block may not be read the owner, with the command line if that is

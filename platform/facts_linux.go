@@ -77,17 +77,3 @@ func (r *Reader) holds(id Identity) bool {
 	st, err := r.stat(&scratch{}, id.PID)
 	return err == nil && st.start == id.Start
 }
-
-// within runs a look-up that may hang for ever, and gives up on it with the
-// context: then the answer is the zero value.
-func within[T any](ctx context.Context, ask func() T) T {
-	answered := make(chan T, 1)
-	go func() { answered <- ask() }()
-	select {
-	case a := <-answered:
-		return a
-	case <-ctx.Done():
-		var none T
-		return none
-	}
-}
