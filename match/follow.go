@@ -75,9 +75,9 @@ func (j *judge) followed(p *platform.Process, v platform.Var, pid int, start uin
 		return say(FollowDead, "follows %d, which is not running", pid)
 	case live.Running == platform.Unknown:
 		return say(FollowUnknown, "follows %d, and whether it is running cannot be told", pid)
-	case hasStart && live.Start == 0:
+	case hasStart && live.Of(start) == platform.Unknown:
 		return say(FollowUnknown, "follows %d@%d; %d is running, but its start cannot be read", pid, start, pid)
-	case hasStart && live.Start != start:
+	case hasStart && live.Of(start) == platform.No:
 		return say(FollowDead, "follows %d@%d, which is not running (%d is used again, by %d@%d)", pid, start, pid, pid, live.Start)
 	case hasStart:
 		return say(FollowLive, "follows %d@%d, which is running", pid, start)

@@ -48,7 +48,8 @@ func (j *judge) sweeper(p *platform.Process) (Reason, string) {
 // isSweep recognises another sweep by its command word and its program: reaper,
 // or whatever name this one was installed under.
 func (j *judge) isSweep(p *platform.Process) bool {
-	if !slices.Contains(p.Argv, "sweep") {
+	word := slices.Index(p.Argv, "sweep")
+	if word < 0 || slices.Contains(p.Argv[:word], "run") { // of the command that a run has
 		return false
 	}
 	self := j.world.Table.Get(j.world.System.PID)

@@ -25,6 +25,7 @@ func TestNeverTouched(t *testing.T) {
 		{"reaper, whatever this one is called",
 			nil, table(orphaned(argv("reaper", "sweep"))).but(func(s *scene) { s.rows[2].Argv = []string{"tidy", "sweep"} }), spared(Sweeper, "another running sweep")},
 		{"reaper as a follower's parent is none", nil, table(orphaned(argv("reaper", "run", "--", "x"))), orphan(Follows, "42")},
+		{"nor where its command sweeps", nil, table(orphaned(argv("reaper", "run", "--", "make", "sweep"))), orphan(Follows, "42")},
 		{"nor is something else that sweeps", nil, table(orphaned(argv("minesweeper", "sweep"))), orphan(Follows, "42")},
 
 		{"another user's", nil, table(orphaned(user(me + 1))), spared(OtherUser, "belongs to user 1001; --all-users would judge it")},

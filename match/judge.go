@@ -71,10 +71,14 @@ func Judge(rules *Rules, world *World, facts Facts) *Judgement {
 			out.Spared = append(out.Spared, v)
 		}
 	}
-	order := func(a, b Verdict) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID)) }
-	slices.SortFunc(out.Orphans, order)
-	slices.SortFunc(out.Spared, order)
+	out.sort()
 	return out
+}
+
+func (j *Judgement) sort() {
+	order := func(a, b Verdict) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID)) }
+	slices.SortFunc(j.Orphans, order)
+	slices.SortFunc(j.Spared, order)
 }
 
 // Needs returns the facts that were asked for and are not known, those asked by

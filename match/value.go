@@ -16,19 +16,23 @@ import (
 // sign, blank or leading zero, above 1 and no more than maxPID; a start token is
 // digits likewise. Anything else is no pid, and the variable counts as absent.
 func ParseFollowed(value string, maxPID int) (pid int, start uint64, hasStart, ok bool) {
-	digits, token, hasStart := strings.Cut(value, "@")
-	pid, ok = platform.ParsePID(digits)
-	if !ok || pid <= 1 || pid > maxPID {
+	id, ok := ParseIdentity(value)
+	if !ok || id.PID <= 1 || id.PID > maxPID {
 		return 0, 0, false, false
 	}
-	if !hasStart {
-		return pid, 0, false, true
+	return id.PID, id.Start, id.Start != 0, true
+}
+
+// ParseIdentity reads "PID", whose Start is 0 then, or "PID@START".
+func ParseIdentity(s string) (id platform.Identity, ok bool) {
+	digits, token, hasStart := strings.Cut(s, "@")
+	if id.PID, ok = platform.ParsePID(digits); ok && hasStart {
+		id.Start, ok = parseStart(token)
 	}
-	start, ok = parseStart(token)
 	if !ok {
-		return 0, 0, false, false
+		return platform.Identity{}, false
 	}
-	return pid, start, true, true
+	return id, true
 }
 
 func parseStart(s string) (uint64, bool) {

@@ -137,6 +137,18 @@ type Liveness struct {
 	Kernel  bool   // the holder is a kernel thread
 }
 
+// Of says whether the process with this start token runs, or whether any does
+// where that is 0: a pid whose holder has another start has exited.
+func (l Liveness) Of(start uint64) Answer {
+	switch {
+	case l.Running != Yes || start == 0:
+		return l.Running
+	case l.Start == 0:
+		return Unknown
+	}
+	return AnswerOf(l.Start == start)
+}
+
 // Counts says how complete a census is.
 type Counts struct {
 	Processes      int `json:"processes"`          // in the table

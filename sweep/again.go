@@ -66,11 +66,11 @@ func (e *stopper) ledBy(tr *tree, t *match.Table) []led {
 }
 
 // concerns says whether an orphan that this reading proves belongs to this
-// sweep: always before the first signal; afterwards if it is known, if what it
-// followed was stopped, or if it carries the same value as a stopped tree.
+// sweep: always before the first signal; afterwards if it was named or is known,
+// if what it followed was stopped, or if it carries the same value as a stopped tree.
 func (e *stopper) concerns(v match.Verdict, t *match.Table) bool {
 	id := platform.Identity{PID: v.PID, Start: v.Start}
-	if e.first.IsZero() || e.known[id] != nil {
+	if e.first.IsZero() || v.Test == match.Named || e.known[id] != nil {
 		return true
 	}
 	if blocker, ok := e.waits[id]; ok && e.stopped(blocker) {
@@ -109,7 +109,7 @@ func (e *stopper) sameValue(v match.Verdict, t *match.Table) *tree {
 // ours nor an adopter, or it was born after all that carried its value had
 // exited. It is named and never signalled.
 func (e *stopper) again(r *reading, v match.Verdict) *target {
-	if e.first.IsZero() || v.Start <= e.firstTicks {
+	if e.first.IsZero() || v.Start <= e.firstTicks || v.Test == match.Named {
 		return nil
 	}
 	tr := e.sameValue(v, r.table)

@@ -226,7 +226,7 @@ func (b *grower) liveOutside(i int, p *platform.Process) (match.Follow, bool) {
 		return match.Follow{}, false // its numbers are another namespace's; what holds that namespace was asked
 	}
 	for _, f := range b.judged.LiveFollows(p) {
-		if !b.inside(i, p, f) && !b.bounded(i, f) {
+		if !b.inside(i, p, f) && !b.judged.Overrides(b.branches[i].root, f) {
 			return f, true
 		}
 	}
@@ -240,17 +240,6 @@ func (b *grower) inside(i int, p *platform.Process, f match.Follow) bool {
 	}
 	in, ok := b.growth.member[f.PID]
 	return ok && in == i
-}
-
-// bounded says whether the tree is over its rule's bound, which holds owned or
-// not, and the followed process is one that the root itself follows.
-func (b *grower) bounded(i int, f match.Follow) bool {
-	root := b.branches[i].root
-	row := b.table.Get(root.PID)
-	if root.Test != match.Over || row == nil {
-		return false
-	}
-	return slices.ContainsFunc(b.judged.LiveFollows(row), func(own match.Follow) bool { return own.PID == f.PID })
 }
 
 // takeOut spares a member, all below it and the path above it.

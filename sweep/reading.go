@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"reaper/match"
@@ -19,6 +20,7 @@ type Options struct {
 	TmpDirs  []string      // what <tmp> stands for, as spelled
 	Deadline time.Duration // for one reading of the table
 	Version  string
+	Names    *match.Names // what is stopped, instead of what the rules prove
 }
 
 // session is what all readings of one run share.
@@ -28,6 +30,7 @@ type session struct {
 	system platform.System
 	query  platform.Query
 	tmp    []match.TmpRoot
+	named  []int // whose kin every reading shows, matched or not
 }
 
 // reading is one census and what the rules say of it. Table is empty where
@@ -47,6 +50,9 @@ func newSession(ctx context.Context, m Machine, o Options) (*session, error) {
 	}
 	s := &session{m: m, o: o, system: system}
 	s.query = platform.Query{Names: append(o.Rules.Names(), match.SystemdMark), Argv: o.Rules.NeedsArgv()}
+	if o.Names != nil {
+		s.name(*o.Names)
+	}
 	for _, dir := range o.TmpDirs {
 		links := m.Answer(ctx, match.Fact{Kind: match.FactLinks, Path: dir}).Links
 		root := match.TmpRoot{Path: dir}
@@ -56,6 +62,26 @@ func newSession(ctx context.Context, m Machine, o Options) (*session, error) {
 		s.tmp = append(s.tmp, root)
 	}
 	return s, nil
+}
+
+func (s *session) name(n match.Names) {
+	for _, id := range n.IDs {
+		s.named = append(s.named, id.PID)
+	}
+	if n.Mine {
+		s.named = append(s.named, s.system.PID)
+	}
+	if n.Marker.Name != "" {
+		s.query.Names = append(s.query.Names, n.Marker.Name)
+	}
+}
+
+// judgement is what the rules prove, or what was named.
+func (s *session) judgement(r *reading) *match.Judgement {
+	if s.o.Names != nil {
+		return match.Name(*s.o.Names, s.o.Rules, r.world, r.facts)
+	}
+	return match.Judge(s.o.Rules, r.world, r.facts)
 }
 
 // read takes a whole new reading. The extra pids are looked at in detail though
@@ -68,7 +94,7 @@ func (s *session) read(ctx context.Context, extra []int) (*reading, error) {
 		return nil, err
 	}
 	r := &reading{census: c}
-	if len(extra) == 0 && !s.anyCandidate(c) {
+	if len(extra)+len(s.named) == 0 && !s.anyCandidate(c) {
 		r.judge(s, nil)
 		return r, ctx.Err()
 	}
@@ -84,7 +110,7 @@ func (s *session) refresh(ctx context.Context, r *reading, extra []int) error {
 		return err
 	}
 	table := match.NewTable(r.census.Processes)
-	related := table.Related(append(s.candidates(r.census), extra...))
+	related := table.Related(slices.Concat(s.candidates(r.census), s.named, extra))
 	up, _ := table.Ancestors(s.system.PID)
 	s.m.Inspect(limited, r.census, union(related, append(up, s.system.PID)), s.query)
 	if err := ctx.Err(); err != nil {
@@ -101,7 +127,7 @@ func (r *reading) judge(s *session, table *match.Table) {
 	r.table = table
 	r.world = &match.World{Table: table, System: s.system, Now: s.m.Ticks(), AllUsers: s.o.AllUsers, TmpRoots: s.tmp}
 	r.facts = match.Facts{}
-	r.judged = match.Judge(s.o.Rules, r.world, r.facts)
+	r.judged = s.judgement(r)
 }
 
 // maxRounds bounds how often verdicts may ask for facts. Each round answers all
@@ -122,23 +148,27 @@ func (s *session) settle(ctx context.Context, r *reading, branches func(*match.J
 		for _, f := range needs {
 			r.facts[f] = s.m.Answer(ctx, f)
 		}
-		r.judged = match.Judge(s.o.Rules, r.world, r.facts)
+		r.judged = s.judgement(r)
 	}
 }
 
 func (s *session) anyCandidate(c *platform.Census) bool {
 	for i := range c.Processes {
-		if s.o.Rules.Candidate(&c.Processes[i], s.system.MaxPID) {
+		if s.candidate(&c.Processes[i]) {
 			return true
 		}
 	}
 	return false
 }
 
+func (s *session) candidate(p *platform.Process) bool {
+	return s.o.Rules.Candidate(p, s.system.MaxPID) || s.o.Names != nil && s.o.Names.Candidate(p)
+}
+
 func (s *session) candidates(c *platform.Census) []int {
 	var pids []int
 	for i := range c.Processes {
-		if s.o.Rules.Candidate(&c.Processes[i], s.system.MaxPID) {
+		if s.candidate(&c.Processes[i]) {
 			pids = append(pids, c.Processes[i].PID)
 		}
 	}

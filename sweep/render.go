@@ -251,6 +251,9 @@ func (p *painter) notes(r *Report) {
 
 // sentence sums the report up: what would go or what went, what is left, what was spared and why.
 func (r *Report) sentence() string {
+	if r.Nothing != "" {
+		return r.Nothing
+	}
 	if len(r.Orphans) == 0 {
 		return "no orphans among " + count(r.Census.Processes, "process", "processes") + r.sparedPart()
 	}

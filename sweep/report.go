@@ -31,6 +31,7 @@ type Report struct {
 	Totals       Totals          `json:"totals"`
 	Refused      string          `json:"refused,omitempty"` // why nothing was done
 	Exit         int             `json:"exit"`
+	Nothing      string          `json:"-"` // for the text: why there is no tree of what was named
 }
 
 // Orphan is one proven orphan with its tree.

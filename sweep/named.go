@@ -1,0 +1,66 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+
+	"reaper/match"
+	"reaper/platform"
+)
+
+// Alive says whether the process runs, or, without a start token, whether any
+// holder of the pid does: the question that a followed value asks.
+func Alive(ctx context.Context, m Machine, id platform.Identity) platform.Answer {
+	return m.Answer(ctx, match.Fact{Kind: match.FactRunning, PID: id.PID}).Live.Of(id.Start)
+}
+
+// Identify returns the identity of the process that holds the pid now. Yes: it
+// runs; No: it does not; Unknown also where its start cannot be read.
+func Identify(ctx context.Context, m Machine, pid int) (platform.Identity, platform.Answer) {
+	live := m.Answer(ctx, match.Fact{Kind: match.FactRunning, PID: pid}).Live
+	if live.Running == platform.Yes && live.Start == 0 {
+		return platform.Identity{PID: pid}, platform.Unknown
+	}
+	return platform.Identity{PID: pid, Start: live.Start}, live.Running
+}
+
+// StopNamed stops the tree of one process by the contract of a sweep, whatever
+// rules say of it, but for what they protect and the live work in it. Of a process
+// that has exited nothing is left to do.
+func StopNamed(ctx context.Context, m Machine, o Options, id platform.Identity) (*Report, error) {
+	runs := Alive(ctx, m, id)
+	if id.Start == 0 {
+		id, runs = Identify(ctx, m, id.PID)
+	}
+	if runs == platform.Unknown {
+		return nil, fmt.Errorf("whether %d is running cannot be told: nothing was done", id.PID)
+	}
+	o.Rules = o.Rules.WithoutRules()
+	o.Names = &match.Names{IDs: []platform.Identity{id}, Why: "named on the command line"}
+	r, err := Stop(ctx, m, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Orphans) == 0 {
+		r.notStopped(ctx, m, id)
+	}
+	return r, nil
+}
+
+// notStopped says why there is no tree: the named process has exited, or it was spared.
+func (r *Report) notStopped(ctx context.Context, m Machine, id platform.Identity) {
+	if Alive(ctx, m, id) == platform.No {
+		r.Nothing = fmt.Sprintf("%d is not running", id.PID)
+		return
+	}
+	why := "it could not be read"
+	for _, s := range r.Spared {
+		if s.PID == id.PID {
+			why = fmt.Sprintf("%s: %s", s.Reason, s.Detail)
+		}
+	}
+	r.Refused, r.Nothing = fmt.Sprintf("%s was not stopped: %s", id, why), "nothing was stopped"
+	if r.Exit == ExitDone {
+		r.Exit = ExitLeft
+	}
+}
