@@ -1,0 +1,21 @@
+package platform
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// AdoptOrphans lets this process take in every descendant whose parent dies, as
+// init does (prctl(2), PR_SET_CHILD_SUBREAPER, 3.4).
+func AdoptOrphans() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become a child subreaper: %w", err)
+	}
+	return nil
+}
+
+// raise sends the signal to this thread: it has been acted on when raise returns.
+func raise(sig syscall.Signal) { unix.Tgkill(os.Getpid(), unix.Gettid(), sig) }
