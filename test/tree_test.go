@@ -214,6 +214,15 @@ func TestOtherUsersMember(t *testing.T) {
 	lab.Unsignalled(theirs)
 }
 
+// Guards another user's orphan, until it is asked for.
+func TestOtherUsersOrphan(t *testing.T) {
+	lab := newLab(t)
+	theirs := lab.Start(Spec{Argv: lab.Sleep(900), Env: lab.deadMark(), UID: nobody, Leader: true, Adopted: true, Notes: true})
+	lab.Spared(lab.Run(Run{Status: 0}), theirs, "other-user")
+	lab.Unsignalled(theirs)
+	lab.Stopped(lab.Run(Run{Args: []string{"--all-users"}, Status: 0}), theirs, With("TERM"))
+}
+
 // Guards that the sweep of one user stops what is its own, and leaves root's below it.
 func TestRootsMemberOfAUsersTree(t *testing.T) {
 	lab := newLab(t)
