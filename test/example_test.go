@@ -154,7 +154,12 @@ func TestExampleWorkerHelpers(t *testing.T) {
 	owned, typed := lab.helpersBelow(workerCommand, 1), lab.helpersBelow("bash -i", 2)
 	worker := lab.lost("node /h/worker-service.cjs --without-helpers")
 	res := lab.Sweep()
-	for _, p := range append(owned.all(), typed.all()...) {
+	for _, p := range owned.all() {
+		if s := lab.Spared(res, p, "owned"); s.Detail != fmt.Sprintf("owned by bun (%d), which is running", owned.owner.PID) {
+			t.Errorf("%s: %s", p, s.Detail)
+		}
+	}
+	for _, p := range typed.all() {
 		lab.Spared(res, p, "owned")
 	}
 	lab.Untouched(res, owned.owner)
