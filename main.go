@@ -29,6 +29,10 @@ type cli struct {
 	Sweep   sweepCmd         `cmd:"" help:"Find orphaned processes, stop them, confirm each exit, report."`
 	Explain explainCmd       `cmd:"" help:"Show what every rule says of a process, and why."`
 	Rules   rulesCmd         `cmd:"" help:"Check rules files, or show the rules in force."`
+	Run     runCmd           `cmd:"" help:"Run a command that ends, with all it starts, when the parent does."`
+	Stop    stopCmd          `cmd:"" help:"Stop one process with all below it, confirm each exit, report."`
+	ID      idCmd            `cmd:"" name:"id" help:"Print a running process's PID@START, for a marker's value. Status 1: not running, 4: cannot tell."`
+	Alive   aliveCmd         `cmd:"" help:"Say by the status whether a process runs: 0 running, 1 exited, 4 cannot tell."`
 }
 
 // shared are the flags of all commands that judge.
@@ -70,6 +74,31 @@ type rulesShowCmd struct {
 	Rules    []string `placeholder:"FILE" sep:"none" help:"Rules file; may be repeated."`
 	Only     []string `placeholder:"NAME" sep:"none" help:"Only the rule of this name; may be repeated."`
 	AllUsers bool     `help:"Refuse files as a sweep of all users' processes does."`
+}
+
+type runCmd struct {
+	Follow string         `placeholder:"PID" help:"Follow this process, PID or PID@START, instead of the parent."`
+	Home   string         `placeholder:"DIR" help:"End when this folder is gone, too."`
+	Grace  *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL (2s)."`
+	Argv   []string       `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
+}
+
+type stopCmd struct {
+	Rules    []string       `placeholder:"FILE" sep:"none" help:"Rules file, for what it protects and follows; may be repeated."`
+	Grace    *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL (2s)."`
+	Confirm  *time.Duration `placeholder:"D" help:"Time to wait after SIGKILL (1s)."`
+	JSON     bool           `name:"json" help:"Print one JSON document."`
+	Color    string         `enum:"auto,always,never" default:"auto" help:"auto, always or never."`
+	LogLevel string         `enum:"debug,info,warn,error" default:"warn" help:"debug, info, warn or error, on stderr."`
+	Process  string         `arg:"" help:"PID or PID@START."`
+}
+
+type idCmd struct {
+	PID string `arg:"" name:"pid" help:"The process."`
+}
+
+type aliveCmd struct {
+	Process string `arg:"" help:"PID or PID@START."`
 }
 
 // command is what each of them can do: print its answer, and say the exit status.
@@ -115,6 +144,14 @@ func (c *cli) chosen(ctx *kong.Context) (command, string) {
 		return &c.Rules.Check, "warn"
 	case "rules show":
 		return &c.Rules.Show, "warn"
+	case "run":
+		return &c.Run, "warn"
+	case "stop":
+		return &c.Stop, c.Stop.LogLevel
+	case "id":
+		return &c.ID, "warn"
+	case "alive":
+		return &c.Alive, "warn"
 	}
 	return &c.Sweep, c.Sweep.LogLevel
 }
@@ -167,6 +204,21 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	if c.Max != nil {
 		o.Max = *c.Max
 	}
+	v := sweep.View{Verbose: c.Verbose, Quiet: c.Quiet}
+	return c.act(stdout, log, v, func(ctx context.Context, m sweep.OS) (*sweep.Report, error) {
+		if !c.DryRun && !c.Check {
+			return sweep.Stop(ctx, m, o)
+		}
+		report, err := sweep.DryRun(ctx, m, o)
+		if err == nil && c.Check && report.Exit == sweep.ExitDone && report.Totals.Orphans > 0 {
+			report.Exit = sweep.ExitFound
+		}
+		return report, err
+	})
+}
+
+// act does what ends in a report, until it is interrupted, and prints that.
+func (c *shared) act(stdout io.Writer, log zerolog.Logger, v sweep.View, work func(context.Context, sweep.OS) (*sweep.Report, error)) (int, error) {
 	reader, err := platform.NewReader()
 	if err != nil {
 		return sweep.ExitNoTable, err
@@ -174,26 +226,18 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	defer reader.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	work := sweep.Stop
-	if c.DryRun || c.Check {
-		work = sweep.DryRun
-	}
-	report, err := work(ctx, sweep.OS{Reader: reader}, o)
+	report, err := work(ctx, sweep.OS{Reader: reader})
 	if errors.Is(err, context.Canceled) {
 		return sweep.ExitInterrupted, errors.New("interrupted while reading the process table: nothing was signalled")
 	}
 	if err != nil {
 		return sweep.ExitNoTable, err
 	}
-	if c.Check && report.Exit == sweep.ExitDone && report.Totals.Orphans > 0 {
-		report.Exit = sweep.ExitFound
-	}
 	logOutcomes(log, report)
 	if c.JSON {
 		return report.Exit, printJSON(stdout, report)
 	}
-	v := c.view(stdout)
-	v.Verbose, v.Quiet = c.Verbose, c.Quiet
+	v.Width, v.Color = width(stdout), c.color(stdout)
 	return report.Exit, report.Text(stdout, v)
 }
 
@@ -238,7 +282,7 @@ func (c *explainCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	if c.JSON {
 		return explanation.Exit, printJSON(stdout, explanation)
 	}
-	return explanation.Exit, explanation.Text(stdout, c.view(stdout))
+	return explanation.Exit, explanation.Text(stdout, sweep.View{Width: width(stdout), Color: c.color(stdout)})
 }
 
 func (c *rulesCheckCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
@@ -271,6 +315,96 @@ func (c *rulesShowCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	return sweep.ExitDone, err
 }
 
+func (c *runCmd) run(_ io.Writer, log zerolog.Logger) (int, error) {
+	o := sweep.RunOptions{Argv: c.Argv, Env: os.Environ()}
+	if len(o.Argv) > 0 && o.Argv[0] == "--" {
+		o.Argv = o.Argv[1:]
+	}
+	err := notNegative("--grace", c.Grace)
+	if err == nil && c.Follow != "" {
+		o.Follow, err = sweep.ParseIdentity(c.Follow)
+	}
+	if err == nil && c.Home != "" {
+		o.Home, err = filepath.Abs(c.Home)
+	}
+	if err == nil && len(o.Argv) == 0 {
+		err = errors.New("no command: give one after --")
+	}
+	if err == nil {
+		s := shared{AllUsers: os.Geteuid() == 0}
+		o.Options, err = s.options(log)
+	}
+	if err != nil {
+		return sweep.ExitUsage, err
+	}
+	o.Grace = c.Grace
+	reader, err := platform.NewReader()
+	if err != nil {
+		return sweep.ExitNotStarted, err
+	}
+	defer reader.Close()
+	return sweep.Run(sweep.OS{Reader: reader}, o)
+}
+
+func (c *stopCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
+	s := shared{Rules: c.Rules, JSON: c.JSON, Color: c.Color, AllUsers: os.Geteuid() == 0}
+	id, err := sweep.ParseIdentity(c.Process)
+	if err == nil {
+		err = errors.Join(notNegative("--grace", c.Grace), notNegative("--confirm", c.Confirm))
+	}
+	if err != nil {
+		return sweep.ExitUsage, err
+	}
+	o, err := s.options(log)
+	if err != nil {
+		return sweep.ExitUsage, err
+	}
+	o.Grace, o.Confirm = c.Grace, c.Confirm
+	return s.act(stdout, log, sweep.View{}, func(ctx context.Context, m sweep.OS) (*sweep.Report, error) {
+		return sweep.StopNamed(ctx, m, o, id)
+	})
+}
+
+func (c *idCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
+	pid, ok := platform.ParsePID(c.PID)
+	if !ok {
+		return sweep.ExitUsage, fmt.Errorf("%q is no pid: give a decimal number as ps prints it", c.PID)
+	}
+	reader, err := platform.NewReader()
+	if err != nil {
+		return sweep.ExitNoTable, err
+	}
+	defer reader.Close()
+	id, runs := sweep.Identify(context.Background(), sweep.OS{Reader: reader}, pid)
+	switch runs {
+	case platform.Yes:
+		_, err = fmt.Fprintln(stdout, id)
+		return sweep.ExitDone, err
+	case platform.No:
+		return sweep.ExitExited, fmt.Errorf("%d is not running", pid)
+	}
+	return sweep.ExitNoTable, fmt.Errorf("the start of %d cannot be told", pid)
+}
+
+func (c *aliveCmd) run(io.Writer, zerolog.Logger) (int, error) {
+	id, err := sweep.ParseIdentity(c.Process)
+	if err != nil {
+		return sweep.ExitUsage, err
+	}
+	reader, err := platform.NewReader()
+	if err != nil {
+		return sweep.ExitNoTable, err
+	}
+	defer reader.Close()
+	switch sweep.Alive(context.Background(), sweep.OS{Reader: reader}, id) {
+	case platform.Yes:
+		return sweep.ExitDone, nil
+	case platform.No:
+		return sweep.ExitExited, nil
+	}
+	return sweep.ExitNoTable, fmt.Errorf("whether %s is running cannot be told", c.Process)
+}
+
 func surroundings(allUsers bool) sweep.Surroundings {
 	home, _ := os.UserHomeDir() // none: no file of the user's own
 	return sweep.Surroundings{Rules: os.Getenv("REAPER_RULES"), ConfigHome: os.Getenv("XDG_CONFIG_HOME"), Home: home,
@@ -279,12 +413,19 @@ func surroundings(allUsers bool) sweep.Surroundings {
 
 func (c *sweepCmd) validate() error {
 	for name, d := range map[string]*time.Duration{"--grace": c.Grace, "--confirm": c.Confirm} {
-		if d != nil && *d < 0 {
-			return fmt.Errorf("%s %s is negative: give a duration like 2s", name, *d)
+		if err := notNegative(name, d); err != nil {
+			return err
 		}
 	}
 	if c.Max != nil && *c.Max < 1 {
 		return fmt.Errorf("--max %d stops nothing: give the largest number of orphans to stop, or --dry-run", *c.Max)
+	}
+	return nil
+}
+
+func notNegative(flag string, d *time.Duration) error {
+	if d != nil && *d < 0 {
+		return fmt.Errorf("%s %s is negative: give a duration like 2s", flag, *d)
 	}
 	return nil
 }
@@ -294,10 +435,6 @@ func printJSON(w io.Writer, document any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(document)
-}
-
-func (c *shared) view(stdout io.Writer) sweep.View {
-	return sweep.View{Width: width(stdout), Color: c.color(stdout)}
 }
 
 func width(w io.Writer) int {

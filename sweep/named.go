@@ -24,6 +24,15 @@ func Identify(ctx context.Context, m Machine, pid int) (platform.Identity, platf
 	return platform.Identity{PID: pid, Start: live.Start}, live.Running
 }
 
+// ParseIdentity reads a PID, or PID@START.
+func ParseIdentity(s string) (platform.Identity, error) {
+	id, ok := match.ParseIdentity(s)
+	if !ok {
+		return id, fmt.Errorf("%q is no process: give a pid as ps prints it, or PID@START as reaper id does", s)
+	}
+	return id, nil
+}
+
 // StopNamed stops the tree of one process by the contract of a sweep, whatever
 // rules say of it, but for what they protect and the live work in it. Of a process
 // that has exited nothing is left to do.

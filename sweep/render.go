@@ -257,7 +257,11 @@ func (r *Report) sentence() string {
 	if len(r.Orphans) == 0 {
 		return "no orphans among " + count(r.Census.Processes, "process", "processes") + r.sparedPart()
 	}
-	whole := count(r.Totals.Orphans, "orphan", "orphans") + ", " + count(r.Totals.Processes, "process", "processes") +
+	trees := count(r.Totals.Orphans, "orphan", "orphans")
+	if r.Orphans[0].Why.Test == match.Named {
+		trees = count(r.Totals.Orphans, "tree", "trees")
+	}
+	whole := trees + ", " + count(r.Totals.Processes, "process", "processes") +
 		", " + match.Size(r.Totals.RSSBytes)
 	var parts []string
 	outcomes := map[Outcome]int{}

@@ -12,6 +12,7 @@ import (
 const (
 	ExitDone        = 0
 	ExitFound       = 1 // orphans were found, with --check
+	ExitExited      = 1 // of alive and id: it is not running
 	ExitUsage       = 2
 	ExitLeft        = 3 // something was left: stop-unconfirmed, denied, more than --max, or a census cut short
 	ExitNoTable     = 4

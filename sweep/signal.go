@@ -32,7 +32,7 @@ func (e *stopper) terminate() bool {
 }
 
 func (e *stopper) beforeGraceEnd(t *target) bool {
-	return e.first.IsZero() || e.s.m.Now().Before(e.graceEnd(t.tree))
+	return e.first.IsZero() || e.s.m.Now().Before(e.graceEnd(t))
 }
 
 func (e *stopper) overdue(t *target) bool { return !e.beforeGraceEnd(t) }
@@ -173,4 +173,15 @@ func (e *stopper) sent(sig syscall.Signal, t *target) {
 		t.since = e.s.m.Now()
 	}
 	t.signals = append(t.signals, signalNames[sig])
+}
+
+// pass hands a signal on to the group of a run's command. The number is the
+// command's until it has been waited for, which r alone does.
+func (r *runner) pass(sig syscall.Signal) {
+	if r.ended {
+		return
+	}
+	if r.m.SignalGroup(r.pid, r.handle, sig) != nil && r.handle != nil {
+		r.handle.Signal(sig)
+	}
 }

@@ -1,0 +1,409 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"reaper/match"
+	"reaper/platform"
+)
+
+// RunMark is the variable in which a run tells all that it starts whom to follow.
+const RunMark = "REAPER_PARENT_PID"
+
+// Exit statuses of a run, beside those of its command.
+const (
+	ExitNotStarted    = 125 // there is nothing to follow, or no home
+	ExitNotExecutable = 126
+	ExitNotFound      = 127
+)
+
+const homeGap = 2 * time.Second // between two looks for the home
+
+// RunOptions say what a run starts and what it follows.
+type RunOptions struct {
+	Options
+	Argv   []string
+	Env    []string          // of this process
+	Follow platform.Identity // the zero value: the parent
+	Home   string            // absolute; "" for none
+}
+
+// runner is one command with all that it starts. Its loop alone waits for
+// children, so that the command's pid is its own until its status has been taken.
+type runner struct {
+	m    OS
+	o    RunOptions
+	self platform.Identity
+	pgid int // of this process
+
+	followed  Handle
+	follows   platform.Identity
+	names     match.Names
+	pid       int // of the command
+	handle    Handle
+	tty       *platform.Terminal
+	handed    bool // the command's group has been given the terminal
+	status    int
+	ended     bool // the command, and status is its own
+	childless bool
+	asked     int // SIGTERM and SIGINT so far
+
+	why      string // what is stopped, "" while nothing is
+	cancel   context.CancelFunc
+	hurry    bool // a second SIGTERM or SIGINT came
+	hurried  bool
+	finished chan stopped
+	count    int // of what was stopped
+}
+
+// stopped is how stopping went.
+type stopped struct {
+	report *Report
+	err    error
+}
+
+// Run starts a command, passes signals and its status on, and stops all that
+// hangs below it when what it follows has exited, when its home is gone, or when
+// it has ended and left something behind. The error is for a person; the status
+// is the command's own, if it has one.
+func Run(m OS, o RunOptions) (int, error) {
+	r := &runner{m: m, o: o, finished: make(chan stopped, 1)}
+	o.Rules = o.Rules.WithoutRules()
+	r.o.Rules = o.Rules
+	defer r.close()
+	if err := r.prepare(); err != nil {
+		return ExitNotStarted, fmt.Errorf("%w: %s was not started", err, o.Argv[0])
+	}
+	signals, children := notified()
+	if status, err := r.start(); err != nil {
+		return status, err
+	}
+	signal.Ignore(syscall.SIGTTOU, syscall.SIGPIPE) // for taking the terminal back; for a stderr that nobody reads
+	r.handOver()
+	return r.loop(signals, children)
+}
+
+func (r *runner) close() {
+	for _, h := range []Handle{r.followed, r.handle} {
+		if h != nil {
+			h.Close()
+		}
+	}
+	if r.tty != nil {
+		r.tty.Close()
+	}
+}
+
+// prepare finds out who this is, what to follow, and what will be its own.
+func (r *runner) prepare() error {
+	system, err := r.m.System()
+	if err != nil {
+		return err
+	}
+	self, runs := Identify(context.Background(), r.m, system.PID)
+	if runs != platform.Yes {
+		return errors.New("the start of this process cannot be read")
+	}
+	r.self, r.pgid = self, system.PGID
+	if err := r.follow(system.PPID); err != nil {
+		return err
+	}
+	if err := r.checkHome(); err != nil {
+		return err
+	}
+	adopts := platform.AdoptOrphans() == nil
+	children := true
+	for c := (platform.Change{PID: 1}); c.PID != 0; {
+		c, children = platform.Collect()
+	}
+	// A shell may have had children before it became this process. Those are not
+	// the command's: then, and where nobody adopts, what carries the mark is.
+	if r.names.Mine = adopts && !children; !r.names.Mine {
+		r.names.Marker = platform.Var{Name: RunMark, Value: self.String()}
+	}
+	return nil
+}
+
+// follow takes a handle on the followed process, and makes sure that it is that one.
+func (r *runner) follow(parentPID int) error {
+	id := r.o.Follow
+	parent := id.PID == 0
+	if parent {
+		id.PID = parentPID
+	}
+	switch {
+	case parent && id.PID == 0:
+		return errors.New("the parent is in another pid namespace: name what to follow by --follow (1 never exits)")
+	case parent && id.PID == 1:
+		return errors.New("the parent has exited, or it is pid 1: name what to follow by --follow (1 never exits)")
+	}
+	h, err := r.m.Open(id.PID)
+	runs := platform.No
+	if err == nil {
+		r.followed = h
+		runs = r.holds(h, id, parent)
+	} else if Alive(context.Background(), r.m, id) != platform.No {
+		return fmt.Errorf("follow %d: %w", id.PID, err)
+	}
+	switch runs {
+	case platform.No:
+		return fmt.Errorf("%s is not running", r.followedName(id))
+	case platform.Unknown:
+		return fmt.Errorf("whether %s is running cannot be told", r.followedName(id))
+	}
+	r.follows = id
+	return nil
+}
+
+// holds says whether the handle is that of the followed process. While it has not
+// exited its pid is no other's, so what was asked by number was its own.
+func (r *runner) holds(h Handle, id platform.Identity, parent bool) platform.Answer {
+	runs := Alive(context.Background(), r.m, id)
+	if system, err := r.m.System(); parent && (err != nil || system.PPID != id.PID) {
+		return platform.No // another process has adopted this one
+	}
+	if gone, err := h.Exited(); err != nil {
+		return platform.Unknown
+	} else if gone {
+		return platform.No
+	}
+	return runs
+}
+
+func (r *runner) followedName(id platform.Identity) string {
+	name := fmt.Sprint(id.PID)
+	if id.Start != 0 {
+		name = id.String()
+	}
+	if r.o.Follow.PID == 0 {
+		return "the parent " + name
+	}
+	return name + ", which is to be followed,"
+}
+
+func (r *runner) checkHome() error {
+	if r.o.Home == "" {
+		return nil
+	}
+	switch r.m.Answer(context.Background(), match.Fact{Kind: match.FactGone, Process: r.self, Path: r.o.Home}).Is {
+	case platform.Yes:
+		return fmt.Errorf("the home %s does not exist", printable(r.o.Home))
+	case platform.Unknown:
+		return fmt.Errorf("whether the home %s exists cannot be told", printable(r.o.Home))
+	}
+	return nil
+}
+
+// passed are the signals that are the command's.
+var passed = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
+
+// notified subscribes to what is passed on, but for what this process was started
+// with as ignored: that the command inherits.
+func notified() (signals, children chan os.Signal) {
+	signals, children = make(chan os.Signal, 256), make(chan os.Signal, 1)
+	signal.Notify(signals, slices.DeleteFunc(slices.Clone(passed), signal.Ignored)...)
+	signal.Notify(children, syscall.SIGCHLD)
+	return signals, children
+}
+
+func (r *runner) start() (status int, err error) {
+	path, status, err := findProgram(r.o.Argv[0])
+	if err != nil {
+		return status, err
+	}
+	env := slices.DeleteFunc(slices.Clone(r.o.Env), func(entry string) bool { return strings.HasPrefix(entry, RunMark+"=") })
+	r.pid, err = platform.StartGroup(path, r.o.Argv, append(env, RunMark+"="+r.self.String()))
+	if err != nil {
+		return startStatus(err), fmt.Errorf("%s: %w", printable(r.o.Argv[0]), err)
+	}
+	id, _ := Identify(context.Background(), r.m, r.pid)
+	r.names.IDs = []platform.Identity{id}
+	if h, err := r.m.Open(r.pid); err == nil { // a zombie too, it is not waited for yet
+		r.handle = h
+	}
+	return 0, nil
+}
+
+// loop takes one thing after the other until the command and all that is its own have ended.
+func (r *runner) loop(signals, children chan os.Signal) (int, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	orphaned, homeless := make(chan struct{}), make(chan struct{})
+	go r.awaitFollowed(ctx, orphaned)
+	if r.o.Home != "" {
+		go r.awaitHome(ctx, homeless)
+	}
+	r.collect() // SIGCHLD may have come before anything was to be known
+	for {
+		if r.ended && r.why == "" {
+			if r.childless && r.names.Mine {
+				return r.finish(nil, nil)
+			}
+			r.stop(printable(r.o.Argv[0]) + " left something behind")
+		}
+		select {
+		case <-children:
+			r.collect()
+		case s := <-signals:
+			r.signalled(s.(syscall.Signal))
+		case <-orphaned:
+			orphaned = nil
+			r.stop(fmt.Sprintf("%d, which was followed, has exited", r.follows.PID))
+		case <-homeless:
+			homeless = nil
+			r.stop("the home " + printable(r.o.Home) + " is gone")
+		case s := <-r.finished:
+			r.collect()
+			if s.report != nil {
+				r.count += s.report.Totals.Stopped
+			}
+			if r.hurry && !r.hurried {
+				r.hurried = true
+				r.begin(new(time.Duration))
+				continue
+			}
+			return r.finish(s.report, s.err)
+		}
+	}
+}
+
+// awaitFollowed tells by closing the channel that the followed process has exited.
+func (r *runner) awaitFollowed(ctx context.Context, exited chan struct{}) {
+	for ctx.Err() == nil {
+		gone := false
+		err := r.m.Wait(ctx, []Handle{r.followed}, r.m.Now().Add(time.Hour), func(int, time.Time) { gone = true })
+		if gone {
+			close(exited)
+			return
+		}
+		if err != nil {
+			pause(ctx, homeGap)
+		}
+	}
+}
+
+// awaitHome looks for the home every now and then; a look that hangs is waited for.
+func (r *runner) awaitHome(ctx context.Context, gone chan struct{}) {
+	for tick := time.NewTicker(homeGap); ctx.Err() == nil; <-tick.C {
+		if r.m.Missing(context.Background(), r.self, r.o.Home) == platform.Yes {
+			close(gone)
+			return
+		}
+	}
+}
+
+// collect waits for whatever has exited. The command's own status is kept.
+func (r *runner) collect() {
+	for {
+		c, children := platform.Collect()
+		r.childless = !children
+		switch {
+		case c.PID == 0:
+			return
+		case c.PID != r.pid || r.ended:
+		case c.Stopped != 0:
+			r.commandStopped(c.Stopped)
+		default:
+			r.ended, r.status = true, c.Status
+		}
+	}
+}
+
+// signalled passes a signal on. While the tree is being stopped it has had its
+// SIGTERM; the second one that this process gets is for those in a hurry.
+func (r *runner) signalled(sig syscall.Signal) {
+	if sig == syscall.SIGTERM || sig == syscall.SIGINT {
+		r.asked++
+	}
+	if r.why != "" {
+		if r.asked > 1 && !r.hurry {
+			r.hurry = true
+			r.cancel()
+		}
+		return
+	}
+	if sig == syscall.SIGCONT {
+		r.handOver()
+	}
+	r.pass(sig)
+}
+
+// stop begins to stop everything, unless that has begun.
+func (r *runner) stop(why string) {
+	if r.why == "" {
+		r.why = why
+		r.begin(r.o.Grace)
+	}
+}
+
+func (r *runner) begin(grace *time.Duration) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	o, names := r.o.Options, r.names
+	names.Why = r.why
+	o.Grace, o.Names = grace, &names
+	go func() {
+		defer cancel()
+		report, err := Stop(ctx, r.m, o)
+		r.finished <- stopped{report, err}
+	}()
+}
+
+// finish says how it ended: with the command's status, and with a line where
+// anything had to be stopped or is left.
+func (r *runner) finish(report *Report, err error) (int, error) {
+	r.takeBack()
+	status := r.status
+	if !r.ended {
+		status = ExitLeft
+	}
+	if err != nil {
+		if status == ExitDone || !r.ended {
+			status = ExitNoTable
+		}
+		return status, fmt.Errorf("%s, and nothing could be stopped: %w", r.why, err)
+	}
+	left := leftOf(report, r.ended)
+	if len(left) > 0 && status == ExitDone {
+		status = ExitLeft
+	}
+	if r.count+len(left) == 0 {
+		return status, nil
+	}
+	said := fmt.Sprintf("%s: stopped %s", r.why, count(r.count, "process", "processes"))
+	if len(left) > 0 {
+		said += ", left " + strings.Join(left, ", ")
+	}
+	return status, errors.New(said)
+}
+
+// leftOf names what runs on although it should not. What is protected stays on
+// purpose, unless it is the command itself that did not end.
+func leftOf(report *Report, ended bool) []string {
+	var left []string
+	if report == nil {
+		return nil
+	}
+	for _, o := range report.Orphans {
+		for _, m := range o.Members {
+			if m.Outcome == Unconfirmed || m.Outcome == Denied {
+				left = append(left, fmt.Sprintf("%d (%s: %s)", m.PID, m.Outcome, m.Detail))
+			}
+		}
+	}
+	for _, s := range report.Spared {
+		if !ended || s.Reason != match.Protected {
+			left = append(left, fmt.Sprintf("%d (%s: %s)", s.PID, s.Reason, s.Detail))
+		}
+	}
+	return left
+}
