@@ -28,6 +28,7 @@ func (r *Reader) Survey(context.Context, *Census, Query) error   { return ErrUns
 func (r *Reader) Inspect(context.Context, *Census, []int, Query) {}
 func (r *Reader) Liveness(int) Liveness                          { return Liveness{} }
 func (r *Reader) Ticks() uint64                                  { return 0 }
+func (r *Reader) Trust(context.Context) error                    { return ErrUnsupported }
 func (r *Reader) Usage(int) Usage                                { return Usage{} }
 
 // Handle holds on to one process.

@@ -316,3 +316,17 @@ func (r *xnuReader) holds(id Identity) bool {
 	k, err := kinfoOf(r.kernel, id.PID)
 	return err == nil && k.start == id.Start && !k.exited()
 }
+
+// Trust says whether environments can be believed here, by a canary: SIP, a sandbox
+// or a later kernel may show this program none, and an empty one looks like that of
+// a process that nobody marked.
+func (r *xnuReader) Trust(ctx context.Context) error {
+	return trust(ctx, func(pid int, names []string) ([]Var, EnvState) {
+		k, err := kinfoOf(r.kernel, pid)
+		if err != nil {
+			return nil, EnvUnreadable
+		}
+		got := r.content(k.row(), newWanted(names))
+		return got.row.Vars, got.row.Env
+	})
+}
