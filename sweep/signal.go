@@ -32,7 +32,7 @@ func (e *stopper) terminate() bool {
 }
 
 func (e *stopper) beforeGraceEnd(t *target) bool {
-	return e.first.IsZero() || e.s.m.Now().Before(e.graceEnd(t))
+	return e.first.IsZero() || e.s.m.Now().Before(e.graceEnd(t.tree))
 }
 
 func (e *stopper) overdue(t *target) bool { return !e.beforeGraceEnd(t) }
