@@ -26,7 +26,7 @@ type scratch struct {
 
 // pool spreads n reads over a few workers and survives reads that never return.
 type pool[T any] struct {
-	stall    time.Duration // an item that takes longer is abandoned, at the latest after twice that
+	stall    time.Duration // after this, twice at the latest, another worker goes on in the place of one that hangs
 	work     func(s *scratch, item int) T
 	results  []T
 	states   []atomic.Int32
@@ -35,10 +35,17 @@ type pool[T any] struct {
 	finished chan struct{}
 }
 
+// patience is for how many stalls a read is waited for. A busy machine keeps a
+// worker off the processor for longer than one; reads that hang are waited for
+// side by side.
+const patience = 3
+
 // worker is one goroutine of a pool.
 type worker struct {
-	item atomic.Int64 // being read, -1 for none
-	seen int64        // item at the last look
+	item     atomic.Int64 // being read, -1 for none
+	seen     int64        // item at the last look
+	looks    int          // in a row that saw this item
+	replaced bool
 }
 
 func newPool[T any](n int, stall time.Duration, work func(*scratch, int) T) *pool[T] {
@@ -69,22 +76,29 @@ func (p *pool[T]) run(ctx context.Context, workers int) (cut bool) {
 		case <-ctx.Done():
 			return p.stop()
 		case <-look.C:
-			p.relieve(crew)
+			crew = p.relieve(crew)
 		}
 	}
 }
 
-// relieve abandons the items that were already being read at the last look and
-// puts a new worker in the place of the one that hangs.
-func (p *pool[T]) relieve(crew []*worker) {
-	for i, w := range crew {
+// relieve adds a worker for each that was at the same item at the last look, and
+// abandons the items that were waited for long enough.
+func (p *pool[T]) relieve(crew []*worker) []*worker {
+	for _, w := range crew {
 		item := w.item.Load()
-		if item >= 0 && item == w.seen && p.abandon(int(item)) {
-			crew[i] = p.start()
+		if item < 0 || item != w.seen {
+			w.seen, w.looks = item, 0
 			continue
 		}
-		w.seen = item
+		if w.looks++; w.looks == patience {
+			p.abandon(int(item))
+		}
+		if !w.replaced {
+			w.replaced = true
+			crew = append(crew, p.start())
+		}
 	}
+	return crew
 }
 
 func (p *pool[T]) start() *worker {

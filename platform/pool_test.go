@@ -43,6 +43,32 @@ func TestPoolReplacesStuckWorkers(t *testing.T) {
 	check()
 }
 
+// A worker that comes back after one stall, because it was kept from running, has
+// its result taken; the others do not wait for it.
+func TestPoolWaitsForTheSlow(t *testing.T) {
+	const n = 10
+	release := make(chan struct{})
+	var rest sync.WaitGroup
+	rest.Add(n - 1)
+	go func() { rest.Wait(); close(release) }()
+	p := newPool(n, 5*shortStall, func(_ *scratch, i int) int {
+		if i == 0 {
+			<-release // the only worker: it takes another one to get here
+		} else {
+			rest.Done()
+		}
+		return i + 1
+	})
+	if p.run(context.Background(), 1) {
+		t.Error("cut")
+	}
+	for i := range n {
+		if got, ok := p.result(i); !ok || got != i+1 {
+			t.Errorf("item %d: %d, %v", i, got, ok)
+		}
+	}
+}
+
 func TestPoolCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	release := make(chan struct{})
