@@ -70,6 +70,24 @@ func TestOwnedServerStays(t *testing.T) {
 		running("another one's runs", "spared owned", second[0]))
 }
 
+// An owner that one rule finds holds against what another rule proves.
+func TestOwnerByAnotherRule(t *testing.T) {
+	o := newOwned(t)
+	o.Rules(fmt.Sprintf("rules:\n  - {name: run, marker: [%s], orphan: [follows: %[1]s]}\n"+
+		"  - {name: servers, command: [%s], marker: none, orphan: [unowned: %s]}\n", o.Parent, o.server, o.editor))
+	marked := func(n int) Spec {
+		s := o.payload(n)
+		s.Env = []string{o.Mark(o.Dead())}
+		return s
+	}
+	_, owned := o.below(Spec{Argv: []string{o.editor}, Leader: true}, marked(901))
+	left := marked(902)
+	left.Adopted = true
+	o.Cases(
+		running("its run has ended, its owner runs", "spared owned", owned[0]),
+		running("its run has ended, and it has no owner", "goes follows", o.Start(left)))
+}
+
 // What runs between a server and the adopter is an owner too, unless the rule
 // matches it.
 func TestServerBelowAnythingElseStays(t *testing.T) {
