@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"reaper/platform"
 )
 
 // process is one scripted process. The zero value of most fields means the usual:
@@ -27,6 +29,10 @@ type process struct {
 	blank  bool // no environment to be read: within an exec
 	ending bool // exit has begun: nothing to be read any more
 	lost   bool // nothing but its pid can be read
+
+	xnu      bool            // in macOS's table
+	withheld bool            // its environment is not shown
+	adopted  platform.Answer // whether launchd is known to have adopted it; the zero value: yes
 
 	missed  bool // it was lost in the last survey
 	gone    bool // waited for
@@ -140,7 +146,7 @@ func (k *kernel) spawn(p process) *process {
 	p.sid = or(p.sid, p.pgid)
 	p.uid = or(p.uid, me)
 	p.state = or(p.state, 'S')
-	p.born = k.now()
+	p.born, p.xnu = k.now(), k.xnu
 	if p.argv == nil {
 		p.argv = words("/bin/worker")
 	}
@@ -280,7 +286,7 @@ func (k *kernel) belongs(p *process) bool {
 
 // dark says whether a reading shows nothing of what the process carries.
 func (k *kernel) dark(p *process) bool {
-	return p.blank || p.lost || p.missed || p.ending || k.failing("inspect", p.pid) != nil
+	return p.blank || p.xnu && (p.withheld || p.uid != me) || p.lost || p.missed || p.ending || k.failing("inspect", p.pid) != nil
 }
 
 // sheltered says whether it is a protected program, or has its marker from one

@@ -109,11 +109,15 @@ func (k *kernel) inspected(ctx context.Context, c *platform.Census, p *process, 
 	row = p.surveyed()
 	scanned := p.scanned(platform.Query{Names: q.Names, Argv: true})
 	row.Argv, row.Env, row.Vars, row.Detailed = scanned.Argv, scanned.Env, scanned.Vars, true
+	row.Reparented = p.reparented()
 	return row
 }
 
 // scanned is a row of the first pass.
 func (p *process) scanned(q platform.Query) platform.Process {
+	if p.xnu {
+		return p.scannedByXNU(q)
+	}
 	row := platform.Process{PID: p.pid, UID: -1}
 	if p.exited() || p.blank || p.ending {
 		row = p.surveyed()

@@ -38,6 +38,8 @@ type kernel struct {
 	count  map[string]int // calls so far, by operation
 	faults []fault
 	cancel func() // of the sweep's context
+	xnu    bool   // it is macOS's, see becomeXNU
+	blind  error  // what Trust says
 
 	calls          []call
 	opened, closed int
@@ -155,13 +157,16 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 func (k *kernel) System() (platform.System, error) {
-	return platform.System{PID: sweeper, PPID: 40, PGID: sweeper, SID: sweeper, UID: me, BootID: "boot",
-		MaxPID: 1 << 22, TicksPerSecond: 100}, nil
+	s := platform.System{PID: sweeper, PPID: 40, PGID: sweeper, SID: sweeper, UID: me, BootID: "boot", MaxPID: 1 << 22}
+	s.TicksPerSecond = uint64(time.Second / k.tick())
+	return s, nil
 }
 
 func (k *kernel) Now() time.Time { return time.Now() }
 
-func (k *kernel) Ticks() uint64 { return bootTick + uint64(k.now()/(10*time.Millisecond)) }
+func (k *kernel) Ticks() uint64 { return bootTick + uint64(k.now()/k.tick()) }
+
+func (k *kernel) Trust(context.Context) error { return k.blind }
 
 func (k *kernel) Usage(int) platform.Usage { return platform.Usage{RSS: 1 << 20, User: "me"} }
 
@@ -187,7 +192,7 @@ func (k *kernel) Open(pid int) (sweep.Handle, error) {
 	}
 	k.opened++
 	p.held = k.reads()
-	return &handle{k: k, p: p}, nil
+	return &handle{k: k, p: p, start: p.start}, nil
 }
 
 // reads numbers the passes in which processes are looked at in detail.
@@ -197,6 +202,7 @@ func (k *kernel) reads() int { return k.count["inspect"] }
 type handle struct {
 	k      *kernel
 	p      *process
+	start  uint64
 	closed bool
 }
 
@@ -207,7 +213,7 @@ func (h *handle) Exited() (bool, error) {
 	if err := h.k.step("exited", h.p.pid); err != nil {
 		return false, err
 	}
-	return h.p.exited(), nil
+	return h.exited(), nil
 }
 
 func (h *handle) Close() error {
@@ -226,7 +232,7 @@ func (h *handle) use() {
 func (h *handle) Signal(sig syscall.Signal) error {
 	h.use()
 	err := h.k.step("signal", h.p.pid)
-	if err == nil && h.p.gone {
+	if err == nil && h.lost() {
 		err = platform.ErrGone
 	}
 	c := call{sig: sig, pid: h.p.pid, failed: err}
@@ -240,7 +246,7 @@ func (h *handle) Signal(sig syscall.Signal) error {
 // leader's handle to the group that it leads.
 func (k *kernel) SignalGroup(pgid int, leader sweep.Handle, sig syscall.Signal) error {
 	c := call{sig: sig, group: pgid, failed: k.step("group", pgid)}
-	if leader != nil {
+	if leader != nil && !k.xnu {
 		c.leader = true
 		if h := leader.(*handle); h.p.pid != pgid {
 			k.violation("group %d is signalled through the handle on %d", pgid, h.p.pid)
@@ -256,6 +262,9 @@ func (k *kernel) SignalGroup(pgid int, leader sweep.Handle, sig syscall.Signal) 
 	}
 	if c.failed == nil && !slices.ContainsFunc(k.sorted(), func(p *process) bool { return p.pgid == pgid }) {
 		c.failed = platform.ErrGone
+	}
+	if c.failed == nil && k.xnu && len(c.reached) == 0 {
+		c.failed = platform.ErrGone // kill(2) says EPERM of zombies alone, and the members were looked at
 	}
 	return k.send(c)
 }
@@ -313,7 +322,7 @@ func (k *kernel) Wait(ctx context.Context, handles []sweep.Handle, until time.Ti
 			h.use()
 			switch {
 			case told[i]:
-			case h.p.exited():
+			case h.exited():
 				told[i] = true
 				exited(i, time.Now())
 			default:

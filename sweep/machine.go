@@ -26,6 +26,8 @@ type Machine interface {
 	// Ticks is the time since boot in the unit of platform.Process.Start.
 	Ticks() uint64
 	Now() time.Time
+	// Trust says why environments cannot be believed on this machine, nil where they can.
+	Trust(context.Context) error
 
 	Open(pid int) (Handle, error)
 	SignalGroup(pgid int, leader Handle, sig syscall.Signal) error

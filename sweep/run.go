@@ -36,14 +36,15 @@ func DryRun(ctx context.Context, m Machine, o Options) (*Report, error) {
 // and reports. A context that ends while it waits ends the waiting: what was
 // signalled is reported.
 func Stop(ctx context.Context, m Machine, o Options) (*Report, error) {
+	blind := m.Trust(ctx)
 	p, err := prepare(ctx, m, o)
 	if err != nil {
 		return nil, err
 	}
-	if n := p.toStop(); o.Max > 0 && n > o.Max {
+	if why := p.refuse(blind); why != "" {
 		p.promise()
 		r := p.report()
-		r.Refused = fmt.Sprintf("%d orphans are more than --max %d: nothing was stopped", n, o.Max)
+		r.Refused = why + ": nothing was stopped"
 		r.Exit = ExitLeft
 		return r, nil
 	}
@@ -56,6 +57,17 @@ func Stop(ctx context.Context, m Machine, o Options) (*Report, error) {
 		r.Exit = ExitInterrupted
 	}
 	return r, nil
+}
+
+// refuse says why nothing of the plan may be carried out, "" where it may.
+func (p *plan) refuse(blind error) string {
+	if blind != nil {
+		return blind.Error()
+	}
+	if n, most := p.toStop(), p.s.o.Max; most > 0 && n > most {
+		return fmt.Sprintf("%d orphans are more than --max %d", n, most)
+	}
+	return ""
 }
 
 // plan is a prepared sweep: the reading that it was made from, and the trees.

@@ -56,12 +56,16 @@ func (c chance) span(what string, most time.Duration) time.Duration {
 func randomStory(rt *rapid.T) story {
 	c := chance{rt}
 	grace, confirm := c.span("grace", 1500*time.Millisecond), c.span("confirm", time.Second)
+	xnu := c.oneIn("macOS", 3)
 	procs := c.processes()
 	events := c.events(len(procs))
 	return story{
 		options: func(o *sweep.Options) { o.Grace, o.Confirm = &grace, &confirm },
 		world: func(k *kernel) {
 			k.judging = true
+			if xnu {
+				k.becomeXNU()
+			}
 			for _, p := range procs {
 				k.spawn(p)
 			}
@@ -97,6 +101,7 @@ func (c chance) processes() []process {
 		if c.oneIn("stopped", 8) {
 			p.state = 'T'
 		}
+		p.withheld = c.oneIn("withheld, where it is macOS", 8)
 		if c.oneIn("another user", 10) {
 			p.uid = me + 1
 		} else if c.oneIn("protected", 12) {
