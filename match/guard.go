@@ -152,11 +152,18 @@ func (j *judge) ownVars(p *platform.Process) ([]platform.Var, shieldedBy) {
 	up, _ := j.world.Table.Ancestors(p.PID)
 	for _, pid := range up {
 		a := j.world.Table.Get(pid)
-		if len(a.Vars) == 0 {
+		if len(own) > 0 && !a.Detailed && !a.Exiting() && !a.Ending {
+			return nil, shieldedBy{UnknownReason, "what it inherited cannot be told: " + label(a) + " above it could not be read"}
+		}
+		if len(a.Vars) == 0 && a.Env != platform.EnvUnreadable {
 			continue
 		}
 		reason, _ := j.shield(a)
 		if reason == "" {
+			continue
+		}
+		if a.Env == platform.EnvUnreadable && len(own) > 0 {
+			own, by = nil, shieldedBy{reason, "may have inherited its marker from " + label(a) + ", whose environment cannot be read"}
 			continue
 		}
 		kept := slices.DeleteFunc(slices.Clone(own), func(v platform.Var) bool { return has(a.Vars, v) })

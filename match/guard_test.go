@@ -168,6 +168,9 @@ func TestInheritedMarkers(t *testing.T) {
 		{"from what is not protected", nil, table(proc(30, mark("M=42")), orphaned(parent(30))), orphan(Follows, "42")},
 		{"from one that is no ancestor any more", nil, table(tmux(mark("M=42")), orphaned()), orphan(Follows, "42")},
 		{"one dropped, another one kept", beside, table(tmux(mark("M=42")), proc(50, parent(30), mark("M=42"), mark("H=/tmp/a"))).but(missing("/tmp/a")), orphan(Gone, "/tmp/a")},
+		{"below what could not be read in time", nil, table(tmux(func(p *platform.Process) { p.Detailed = false }), orphaned(parent(30))), spared(UnknownReason, "tmux (30) above it could not be read")},
+		{"below a protected one whose environment is hidden", nil, table(tmux(unreadable), orphaned(parent(30))), spared(Protected, "may have inherited its marker from tmux (30)")},
+		{"below another one whose environment is hidden", nil, table(proc(30, unreadable), orphaned(parent(30))), orphan(Follows, "42")},
 		{"both dropped", beside, table(tmux(mark("M=42"), mark("H=/tmp/a")), proc(50, parent(30), mark("M=42"), mark("H=/tmp/a"))).but(missing("/tmp/a")), spared(Protected, "tmux")},
 	})
 }

@@ -30,6 +30,7 @@ type Verdict struct {
 	Reason  Reason   // for a spared process
 	Detail  string   // the facts in words
 	Blocker int      // pid of the live process that spares it, 0 where none does
+	Unsure  bool     // spared for want of an answer about another process
 	Action  Action
 	Stop    Stop
 	Markers []platform.Var // the rule's own variables as the process carries them

@@ -33,6 +33,7 @@ type target struct {
 	group   bool // signalled, or to be signalled, by its group
 	signals []string
 	since   time.Time // of the first signal
+	held    time.Time // when its handle was opened, if it had to wait for a descriptor
 	took    time.Duration
 	exited  bool
 	whole   bool // verified in the last reading, so that it may be signalled

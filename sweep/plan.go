@@ -251,10 +251,10 @@ func (b *grower) takeOut(i int, p *platform.Process, f match.Follow) {
 	case match.FollowRecycled:
 		reason = match.PossiblyRecycled
 	}
-	b.spare(p, i, reason, f.Detail, f.PID)
+	b.spare(p, i, reason, f.Detail, f)
 	for _, pid := range b.table.Below(p.PID) {
 		if in, ok := b.growth.member[pid]; ok && in == i {
-			b.spare(b.table.Get(pid), i, match.ParentRunning, fmt.Sprintf("below %d, which %s", p.PID, f.Detail), f.PID)
+			b.spare(b.table.Get(pid), i, match.ParentRunning, fmt.Sprintf("below %d, which %s", p.PID, f.Detail), f)
 		}
 	}
 	b.spareHosts(i, p, f)
@@ -265,14 +265,14 @@ func (b *grower) spareHosts(i int, p *platform.Process, f match.Follow) {
 	up, _ := b.table.Ancestors(p.PID)
 	for _, pid := range up {
 		if in, ok := b.growth.member[pid]; ok && in == i {
-			b.spare(b.table.Get(pid), i, match.HostsLiveWork, fmt.Sprintf("hosts %d, which %s", p.PID, f.Detail), f.PID)
+			b.spare(b.table.Get(pid), i, match.HostsLiveWork, fmt.Sprintf("hosts %d, which %s", p.PID, f.Detail), f)
 		}
 	}
 }
 
 // spare keeps the first reason that a process was taken out for, and its own
 // verdict where that spares it too.
-func (b *grower) spare(p *platform.Process, i int, reason match.Reason, detail string, blocker int) {
+func (b *grower) spare(p *platform.Process, i int, reason match.Reason, detail string, f match.Follow) {
 	if _, ok := b.spared[p.PID]; ok {
 		return
 	}
@@ -284,7 +284,7 @@ func (b *grower) spare(p *platform.Process, i int, reason match.Reason, detail s
 			return
 		}
 	}
-	v.Orphan, v.Reason, v.Detail, v.Blocker = false, reason, detail, blocker
+	v.Orphan, v.Reason, v.Detail, v.Blocker, v.Unsure = false, reason, detail, f.PID, f.State == match.FollowUnknown
 	b.spared[p.PID] = v
 }
 

@@ -32,7 +32,7 @@ func (e *stopper) terminate() bool {
 }
 
 func (e *stopper) beforeGraceEnd(t *target) bool {
-	return e.first.IsZero() || e.s.m.Now().Before(e.graceEnd(t.tree))
+	return e.first.IsZero() || e.s.m.Now().Before(e.graceEnd(t))
 }
 
 func (e *stopper) overdue(t *target) bool { return !e.beforeGraceEnd(t) }
