@@ -28,11 +28,13 @@ type cli struct {
 	Version kong.VersionFlag `help:"Print the version."`
 	Sweep   sweepCmd         `cmd:"" help:"Find orphaned processes, stop them, confirm each exit, report."`
 	Explain explainCmd       `cmd:"" help:"Show what every rule says of a process, and why."`
-	Rules   rulesCmd         `cmd:"" help:"Check rules files, or show the rules in force."`
+	Rules   rulesCmd         `cmd:"" help:"Check rules files, show the rules in force, begin a file, print its schema."`
 	Run     runCmd           `cmd:"" help:"Run a command that ends, with all it starts, when the parent does."`
 	Stop    stopCmd          `cmd:"" help:"Stop one process with all below it, confirm each exit, report."`
 	ID      idCmd            `cmd:"" name:"id" help:"Print a running process's PID@START, for a marker's value. Status 1: not running, 4: cannot tell."`
 	Alive   aliveCmd         `cmd:"" help:"Say by the status whether a process runs: 0 running, 1 exited, 4 cannot tell."`
+
+	Schedule scheduleCmd `cmd:"" help:"Print a job for cron, launchd or systemd that sweeps, and how to install it."`
 }
 
 // shared are the flags of all commands that judge.
@@ -59,21 +61,6 @@ type sweepCmd struct {
 type explainCmd struct {
 	shared
 	PIDs []string `arg:"" name:"pid" help:"Processes to explain."`
-}
-
-type rulesCmd struct {
-	Check rulesCheckCmd `cmd:"" help:"Check rules files: every mistake with its line and column."`
-	Show  rulesShowCmd  `cmd:"" help:"Show the rules in force, where they come from, with defaults filled in."`
-}
-
-type rulesCheckCmd struct {
-	Files []string `arg:"" name:"file" help:"Rules files."`
-}
-
-type rulesShowCmd struct {
-	Rules    []string `placeholder:"FILE" sep:"none" help:"Rules file; may be repeated."`
-	Only     []string `placeholder:"NAME" sep:"none" help:"Only the rule of this name; may be repeated."`
-	AllUsers bool     `help:"Refuse files as a sweep of all users' processes does."`
 }
 
 type runCmd struct {
@@ -147,6 +134,12 @@ func (c *cli) chosen(ctx *kong.Context) (command, string) {
 		return &c.Rules.Check, "warn"
 	case "rules show":
 		return &c.Rules.Show, "warn"
+	case "rules init":
+		return &c.Rules.Init, "warn"
+	case "rules schema":
+		return &c.Rules.Schema, "warn"
+	case "schedule":
+		return &c.Schedule, "warn"
 	case "run":
 		return &c.Run, "warn"
 	case "stop":
@@ -286,36 +279,6 @@ func (c *explainCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 		return explanation.Exit, printJSON(stdout, explanation)
 	}
 	return explanation.Exit, explanation.Text(stdout, sweep.View{Width: width(stdout), Color: c.color(stdout)})
-}
-
-func (c *rulesCheckCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
-	var bad []error
-	for _, file := range c.Files {
-		rules, err := sweep.LoadRules(file, surroundings(false))
-		if err != nil {
-			bad = append(bad, err)
-			continue
-		}
-		rulesWord := "rules"
-		if len(rules.Rules) == 1 {
-			rulesWord = "rule"
-		}
-		fmt.Fprintf(stdout, "%s: %d %s, no mistakes\n", file, len(rules.Rules), rulesWord)
-	}
-	if len(bad) > 0 {
-		return sweep.ExitUsage, errors.Join(bad...)
-	}
-	return sweep.ExitDone, nil
-}
-
-func (c *rulesShowCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
-	s := shared{Rules: c.Rules, Only: c.Only, AllUsers: c.AllUsers}
-	o, err := s.options(log)
-	if err != nil {
-		return sweep.ExitUsage, err
-	}
-	_, err = fmt.Fprintf(stdout, "# %s\n%s", o.Rules.Source, o.Rules.Show())
-	return sweep.ExitDone, err
 }
 
 func (c *runCmd) run(_ io.Writer, log zerolog.Logger) (int, error) {

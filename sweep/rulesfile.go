@@ -25,15 +25,9 @@ type Surroundings struct {
 // else of the user's own file, else the built-in default. Never of the current
 // folder, so that no cloned repository decides what dies.
 func FindRules(files []string, s Surroundings) (*match.Rules, error) {
-	if len(files) == 0 && s.Rules != "" {
-		files = []string{s.Rules}
-	}
+	files = RulesFiles(files, s)
 	if len(files) == 0 {
-		file := ConfigFile(s)
-		if _, err := os.Stat(file); file == "" || errors.Is(err, fs.ErrNotExist) {
-			return match.Default(), nil
-		}
-		files = []string{file}
+		return match.Default(), nil
 	}
 	all := make([]*match.Rules, len(files))
 	for i, file := range files {
@@ -44,6 +38,21 @@ func FindRules(files []string, s Surroundings) (*match.Rules, error) {
 		all[i] = rules
 	}
 	return match.Merge(all)
+}
+
+// RulesFiles are those in force; none: the built-in default.
+func RulesFiles(files []string, s Surroundings) []string {
+	if len(files) == 0 && s.Rules != "" {
+		return []string{s.Rules}
+	}
+	if len(files) == 0 {
+		file := ConfigFile(s)
+		if _, err := os.Stat(file); file == "" || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return []string{file}
+	}
+	return files
 }
 
 // ConfigFile is where the user's own rules are, "" where there is no home.

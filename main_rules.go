@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	_ "embed" // the example
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+
+	"reaper/match"
+	"reaper/sweep"
+)
+
+type rulesCmd struct {
+	Check  rulesCheckCmd  `cmd:"" help:"Check rules files: every mistake with its line and column."`
+	Show   rulesShowCmd   `cmd:"" help:"Show the rules in force, where they come from, with defaults filled in."`
+	Init   rulesInitCmd   `cmd:"" help:"Write a commented example of rules to edit; never over a file that is there."`
+	Schema rulesSchemaCmd `cmd:"" help:"Print the JSON Schema of rules files, for editors."`
+}
+
+type rulesCheckCmd struct {
+	Files []string `arg:"" name:"file" help:"Rules files."`
+}
+
+type rulesShowCmd struct {
+	Rules    []string `placeholder:"FILE" sep:"none" help:"Rules file; may be repeated."`
+	Only     []string `placeholder:"NAME" sep:"none" help:"Only the rule of this name; may be repeated."`
+	AllUsers bool     `help:"Refuse files as a sweep of all users' processes does."`
+}
+
+type rulesInitCmd struct {
+	File string `arg:"" optional:"" name:"file" help:"Where to write it; else where a sweep finds it: reaper/rules.yaml in $$XDG_CONFIG_HOME (~/.config)."`
+}
+
+type rulesSchemaCmd struct{}
+
+//go:embed rules.example.yaml
+var exampleRules []byte
+
+func (c *rulesCheckCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
+	var bad []error
+	for _, file := range c.Files {
+		rules, err := sweep.LoadRules(file, surroundings(false))
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		rulesWord := "rules"
+		if len(rules.Rules) == 1 {
+			rulesWord = "rule"
+		}
+		fmt.Fprintf(stdout, "%s: %d %s, no mistakes\n", file, len(rules.Rules), rulesWord)
+	}
+	if len(bad) > 0 {
+		return sweep.ExitUsage, errors.Join(bad...)
+	}
+	return sweep.ExitDone, nil
+}
+
+func (c *rulesShowCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
+	s := shared{Rules: c.Rules, Only: c.Only, AllUsers: c.AllUsers}
+	o, err := s.options(log)
+	if err != nil {
+		return sweep.ExitUsage, err
+	}
+	_, err = fmt.Fprintf(stdout, "# %s\n%s", o.Rules.Source, o.Rules.Show())
+	return sweep.ExitDone, err
+}
+
+// run writes the example; the folder is made, the file must be new.
+func (c *rulesInitCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
+	file := c.File
+	if file == "" {
+		if file = sweep.ConfigFile(surroundings(false)); file == "" {
+			return sweep.ExitUsage, errors.New("there is no home directory to write to: name a file")
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return sweep.ExitUsage, err
+		}
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return sweep.ExitUsage, fmt.Errorf("%s is there already: nothing was written", file)
+	}
+	if err != nil {
+		return sweep.ExitUsage, err
+	}
+	// The example's own schema lies in another folder.
+	_, err = f.Write(bytes.Replace(exampleRules, []byte("$schema=match/"), []byte("$schema="), 1))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return sweep.ExitUsage, err
+	}
+	_, err = fmt.Fprintf(stdout, "%s: edit it, then try it with: reaper sweep --rules %[1]s --dry-run\nFor editors: reaper rules schema >%s\n",
+		file, filepath.Join(filepath.Dir(file), "rules.schema.json"))
+	return sweep.ExitDone, err
+}
+
+func (c *rulesSchemaCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
+	_, err := stdout.Write(match.Schema)
+	return sweep.ExitDone, err
+}
