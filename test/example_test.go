@@ -246,7 +246,9 @@ func TestExampleSupervised(t *testing.T) {
 	daemon, below := lab.above("/h/bin/agent-daemon --socket /h/s", []string{fmt.Sprintf("AGENT_SUPERVISOR_PID=%d", lab.Dead())}, Spec{Argv: lab.Sleep(900)})
 	owned := lab.lost("/h/bin/agent-daemon --owned", fmt.Sprintf("AGENT_SUPERVISOR_PID=%d", lab.Live().PID))
 	canary, notes := lab.Canary(Spec{Argv: strings.Fields("/h/bin/agent-daemon --canary"), Env: []string{fmt.Sprintf("AGENT_SUPERVISOR_PID=%d", lab.Dead())}, Leader: true})
-	res := lab.Sweep("--max", "1") // what is only reported does not count
+	left := lab.lost("node /x/host/main.ts", fmt.Sprintf("PI_ROOST_PARENT_PID=%d", lab.Dead())) // so that there is something to stop
+	res := lab.Sweep("--max", "1")                                                              // what is only reported does not count
+	lab.Stopped(res, left)
 	for _, p := range []Proc{daemon, canary} {
 		lab.Ended(res, p, "reported", Through("follows"))
 		if o, _ := res.member(p); o == nil || o.PID != p.PID || o.Start != p.Start || o.Action != "report" || o.Rule != "supervised" {
