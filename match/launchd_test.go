@@ -2,6 +2,7 @@ package match
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"reaper/platform"
@@ -62,5 +63,31 @@ func TestWithheldBySession(t *testing.T) {
 	}
 	if got := seen.Related([]int{50}); !slices.Equal(got, []int{1, 50, 60, 61}) {
 		t.Errorf("related %v", got)
+	}
+}
+
+func TestTmpIsPrivate(t *testing.T) {
+	link := func(prefix, real string) platform.Link { return platform.Link{Prefix: prefix, Real: real} }
+	roots := []TmpRoot{{"/tmp", "/private/tmp"}, {"/var/folders/ab/cd/T", "/private/var/folders/ab/cd/T"}}
+	m := Marker{Name: "H", Glob: "<tmp>/roost-*"}
+	for value, want := range map[string]bool{
+		"/tmp/roost-1": true, "/private/tmp/roost-1": true, "/var/folders/ab/cd/T//roost-1": true, "/private/var/folders/ab/cd/T/roost-1": true,
+		"/var/folders/ab/ef/T/roost-1": false, "/var/folders/ab/cd/C/roost-1": false, "/private/roost-1": false, "/private/tmpx/roost-1": false,
+	} {
+		clean, _ := CleanPath(value)
+		links := []platform.Link{link("/", "/")}
+		for i := 1; i <= len(clean); i++ {
+			if i < len(clean) && clean[i] != '/' {
+				continue
+			}
+			real := clean[:i]
+			if !strings.HasPrefix(real, "/private") {
+				real = "/private" + real
+			}
+			links = append(links, link(clean[:i], real))
+		}
+		if got := m.MatchValue(value, roots, links); got != want {
+			t.Errorf("%s: %v, want %v", value, got, want)
+		}
 	}
 }
