@@ -441,7 +441,7 @@ func tmpDirs() []string {
 	if dir := os.Getenv("TMPDIR"); filepath.IsAbs(dir) && filepath.Clean(dir) != "/" {
 		dirs = append(dirs, filepath.Clean(dir))
 	}
-	return dirs
+	return append(dirs, platform.UserTempDirs()...)
 }
 
 // version is what the module was built as.
