@@ -244,6 +244,9 @@ func (p *painter) notes(r *Report) {
 	if n := r.Census.Unreadable; n > 0 && p.view.Verbose {
 		p.line(count(n, "environment", "environments") + " could not be read, those processes were not judged")
 	}
+	if n := r.Census.Withheld; n > 0 && p.view.Verbose {
+		p.line(count(n, "environment", "environments") + " of macOS's own programs not shown to anyone, those processes were not judged")
+	}
 	if n := r.Census.Overwritten; n > 0 && p.view.Verbose {
 		p.line(count(n, "environment", "environments") + " empty or overwritten, no marker can be seen there")
 	}
