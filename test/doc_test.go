@@ -35,6 +35,7 @@ type DocCensus struct {
 	OtherNamespace int `json:"other_namespace"`
 	Overwritten    int `json:"overwritten"`
 	Vanished       int `json:"vanished"`
+	Withheld       int `json:"withheld"`
 }
 
 type Orphan struct {
