@@ -5,8 +5,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 work=$(mktemp -d) || exit 1
-orphan=
-trap 'rm -rf "$work"; [ -z "$orphan" ] || kill "$orphan" 2>/dev/null' EXIT
+trap '[ ! -s "$work/pid" ] || kill "$(cat "$work/pid")" 2>/dev/null; rm -rf "$work"' EXIT
 [ "$(uname)" = Darwin ] || { echo "this is for macOS" >&2; exit 1; }
 
 # A program that is not Apple's, so that its environment is shown.
@@ -23,12 +22,13 @@ sweep() {
 	printf 'version: 1\nrules: [{name: mac, marker: [REAPER_MAC_SWEEP], orphan: [follows: REAPER_MAC_SWEEP]}]\n' >"$work/rules.yaml"
 	go build -o "$work/reaper" . && go build -o "$work/idle" "$work/idle.go" || return 1
 	orphan=$(REAPER_MAC_SWEEP=$dead sh -c "'$work/idle' >/dev/null 2>&1 & echo \$!")
+	echo "$orphan" >"$work/pid"
 	sleep 1
 	"$work/reaper" sweep --rules "$work/rules.yaml" --dry-run --verbose --color never
 	"$work/reaper" explain --rules "$work/rules.yaml" --color never "$orphan"
 	time "$work/reaper" sweep --rules "$work/rules.yaml" --verbose --color never
 	echo "exit status $?"
-	if kill -0 "$orphan" 2>/dev/null; then echo "FAIL: $orphan still runs"; else echo "the orphan is gone"; orphan=; fi
+	if kill -0 "$orphan" 2>/dev/null; then echo "FAIL: $orphan still runs"; else echo "the orphan is gone"; rm "$work/pid"; fi
 }
 
 {
