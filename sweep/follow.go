@@ -351,11 +351,26 @@ func (r *runner) begin(grace *time.Duration) {
 	o, names := r.o.Options, r.names
 	names.Why = r.why
 	o.Grace, o.Names = grace, &names
+	tries := 1
+	if !names.Mine && !r.childless {
+		tries = maxAgain
+	}
 	go func() {
 		defer cancel()
-		report, err := Stop(ctx, r.m, o)
-		r.finished <- stopped{report, err}
+		r.finished <- stopBelow(ctx, r.m, o, tries)
 	}()
+}
+
+// stopBelow looks again where a mark decides and none was seen: it cannot be read
+// within an exec.
+func stopBelow(ctx context.Context, m Machine, o Options, tries int) stopped {
+	for {
+		report, err := Stop(ctx, m, o)
+		if tries--; tries == 0 || err != nil || len(report.Orphans) > 0 {
+			return stopped{report, err}
+		}
+		pause(ctx, firstGap)
+	}
 }
 
 // finish says how it ended: with the command's status, and with a line where
