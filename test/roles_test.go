@@ -107,6 +107,8 @@ var copyTestBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	defer from.Close()
+	syscall.ForkLock.RLock() // a child that has the descriptor yet would keep it from being executed
+	defer syscall.ForkLock.RUnlock()
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
 	if err != nil {
 		return "", err
