@@ -151,14 +151,20 @@ func (l *Lab) Terminal() (path string) {
 // terminal is a pseudo terminal, and what hangs it up.
 func (l *Lab) terminal() (path string, hangUp func()) {
 	l.t.Helper()
+	path, keyboard := l.console()
+	return path, func() { keyboard.Close() }
+}
+
+// console is a pseudo terminal, and its other end: what is written there is typed.
+func (l *Lab) console() (path string, keyboard *os.File) {
+	l.t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		l.t.Skip("no pseudo terminals: " + err.Error())
 	}
-	hangUp = func() { master.Close() }
-	l.t.Cleanup(hangUp)
+	l.t.Cleanup(func() { master.Close() })
 	l.must(unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	l.must(err)
-	return fmt.Sprintf("/dev/pts/%d", number), hangUp
+	return fmt.Sprintf("/dev/pts/%d", number), master
 }
