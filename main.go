@@ -54,6 +54,7 @@ type sweepCmd struct {
 	Max     *int           `placeholder:"N" help:"Stop nothing if there are more orphans than this."`
 	Grace   *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL, for all rules (2s)."`
 	Confirm *time.Duration `placeholder:"D" help:"Time to wait after SIGKILL, for all rules (1s)."`
+	Metrics string         `placeholder:"FILE" help:"Write the numbers for Prometheus to this file, whole or not at all."`
 	Quiet   bool           `help:"Print nothing where nothing is found."`
 	Verbose bool           `help:"Show every member of each tree and every spared process."`
 }
@@ -200,17 +201,31 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	if c.Max != nil {
 		o.Max = *c.Max
 	}
+	metrics, err := sweep.OpenMetrics(c.Metrics)
+	if err != nil {
+		return sweep.ExitUsage, err
+	}
+	defer metrics.Discard()
 	v := sweep.View{Verbose: c.Verbose, Quiet: c.Quiet}
-	return c.act(stdout, log, v, func(ctx context.Context, m sweep.OS) (*sweep.Report, error) {
+	var written error
+	code, err := c.act(stdout, log, v, func(ctx context.Context, m sweep.OS) (*sweep.Report, error) {
+		work := sweep.DryRun
 		if !c.DryRun && !c.Check {
-			return sweep.Stop(ctx, m, o)
+			work = sweep.Stop
 		}
-		report, err := sweep.DryRun(ctx, m, o)
+		report, err := work(ctx, m, o)
 		if err == nil && c.Check && report.Exit == sweep.ExitDone && report.Totals.Orphans > 0 {
 			report.Exit = sweep.ExitFound
 		}
+		if err == nil {
+			written = metrics.Write(report)
+		}
 		return report, err
 	})
+	if code == sweep.ExitDone && written != nil {
+		code = sweep.ExitLeft
+	}
+	return code, errors.Join(err, written)
 }
 
 // act does what ends in a report, until it is interrupted, and prints that.
