@@ -87,6 +87,8 @@ func (p *plan) explained(row *platform.Process, a match.Account) Explained {
 		e.Detail = "it has exited"
 	case row.Env == platform.EnvUnreadable:
 		e.Detail += ": its environment cannot be read"
+	case row.Env == platform.EnvWithheld:
+		e.Detail += ": macOS does not show its environment"
 	}
 	for _, l := range p.left {
 		if l.PID == row.PID {
