@@ -54,13 +54,13 @@ func TestSubreaperIsAnAdopterByName(t *testing.T) {
 			exe = lab.alias(c.exe)
 		}
 		daemon, left := lab.adopter(Spec{Exe: exe, Argv: c.argv},
-			Spec{Argv: lab.Sleep(100 + i), Env: []string{lab.MarkHome()}, Leader: true},
-			Spec{Argv: lab.Sleep(200 + i), Env: []string{lab.Mark(launcherPID), lab.MarkHome()}, Leader: true},
-			Spec{Argv: lab.Sleep(300 + i), Env: []string{lab.Mark(os.Getpid()), lab.MarkHome()}, Leader: true})
+			Spec{Argv: lab.Sleep(100 + i), Env: []string{lab.Mark(os.Getpid()), lab.MarkHome()}, Leader: true},
+			Spec{Argv: lab.Sleep(200 + i), Env: []string{lab.MarkHome()}, Leader: true},
+			Spec{Argv: lab.Sleep(300 + i), Env: []string{lab.Mark(launcherPID), lab.MarkHome()}, Leader: true})
 		cases = append(cases,
-			running("left to "+c.what, c.want, left[0]),
-			running("left to "+c.what+", follows nothing", "goes follows", left[1]),
-			running("left to "+c.what+", follows what runs", "spared parent-running", left[2]),
+			running("left to "+c.what+", follows what runs", "spared parent-running", left[0]),
+			running("left to "+c.what, c.want, left[1]),
+			running("left to "+c.what+", follows nothing", "goes follows", left[2]),
 			running(c.what, "unnamed", daemon))
 	}
 	lab.Cases(cases...)
@@ -173,7 +173,7 @@ func TestScriptNamedInitIsNoAdopter(t *testing.T) {
 	dir := lab.path("bin")
 	lab.must(os.Mkdir(dir, 0o755))
 	script := filepath.Join(dir, "init")
-	lab.must(os.WriteFile(script, []byte("#!/bin/sh\nsleep "+lab.SleepArg(901)+" &\n(sleep "+lab.SleepArg(902)+" &)\nwait\n"), 0o755))
+	lab.must(writeProgram(script, []byte("#!/bin/sh\nsleep "+lab.SleepArg(901)+" &\n(sleep "+lab.SleepArg(902)+" &)\nwait\n")))
 	ns := &Namespace{l: lab, Init: lab.Start(Spec{
 		Argv: []string{"sh", "-c", "mount -t proc proc /proc && exec " + script}, Env: []string{lab.MarkHome()}, Namespace: true, Leader: true})}
 	born, left := lab.Sleeper(901), lab.Sleeper(902)

@@ -3,9 +3,11 @@
 package test
 
 import (
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
+	"syscall"
 )
 
 // Case is one process and what becomes of it: "goes", "goes TEST" with the test
@@ -112,3 +114,11 @@ func (l *Lab) shell(text string) string {
 }
 
 var sleepWord = regexp.MustCompile(`SLEEP[0-9]+`)
+
+// writeProgram writes a file that can be executed right away. A process that is
+// forked meanwhile would have it open for writing until its own exec: ETXTBSY.
+func writeProgram(path string, text []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, text, 0o755)
+}

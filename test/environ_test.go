@@ -36,6 +36,7 @@ func TestOnlyWholeEntriesCount(t *testing.T) {
 		running("an argument", "unnamed", argument),
 		orphan("a longer name, in front", "unnamed", "X"+mark),
 		orphan("a longer name, behind", "unnamed", fmt.Sprintf("%s_OLD=%d", lab.Parent, dead)),
+		orphan("another sign than '='", "unnamed", fmt.Sprintf("%s:%d", lab.Parent, dead)),
 		orphan("a shorter name", "unnamed", fmt.Sprintf("%s=%d", lab.Parent[:len(lab.Parent)-1], dead)),
 		orphan("another case", "unnamed", strings.ToLower(mark)),
 		orphan("a blank before the name", "unnamed", " "+mark),
@@ -138,7 +139,7 @@ func TestSetGroupProgram(t *testing.T) {
 	program := filepath.Join(lab.Dir, "key-agent")
 	sleep, err := os.ReadFile(lab.needProgram("sleep"))
 	lab.must(err)
-	lab.must(os.WriteFile(program, sleep, 0o755))
+	lab.must(writeProgram(program, sleep))
 	lab.must(os.Chmod(program, 0o755|os.ModeSetgid))
 	lab.Rules(fmt.Sprintf("rules:\n  - name: agents\n    command: [key-agent]\n    marker: [%s]\n    orphan: [follows: %[1]s]\n", lab.Parent))
 	p := lab.Start(Spec{Exe: program, Argv: []string{"key-agent", lab.SleepArg(901)}, Env: []string{lab.Mark(lab.Dead())}, UID: nobody, Adopted: true, Leader: true})

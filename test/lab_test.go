@@ -97,7 +97,7 @@ func (l *Lab) path(name string) string {
 func (l *Lab) File(name, text string) string {
 	l.t.Helper()
 	path := l.path(name)
-	l.must(os.WriteFile(path, []byte(text), 0o755))
+	l.must(writeProgram(path, []byte(text)))
 	return path
 }
 

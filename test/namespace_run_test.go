@@ -35,7 +35,7 @@ func TestOtherNamespacesAreSeenAndSpared(t *testing.T) {
 func TestContainerOfAnOrphanGoesWithIt(t *testing.T) {
 	lab := newLab(t)
 	lab.OrphanLeader([]string{lab.Mark(lab.Dead())}, "sh", "-c", lab.shell(
-		`unshare -pf --mount-proc sh -c 'SLEEP901 & `+lab.Parent+`=$! setsid SLEEP902 & env -u `+lab.Parent+` SLEEP903 & wait' & SLEEP904 & wait`))
+		`unshare -pf --mount-proc sh -c 'SLEEP901 & `+lab.Parent+`=$! setsid SLEEP902 & env -u `+lab.Parent+` SLEEP903 & `+lab.Mark(lab.Live())+` setsid SLEEP905 & wait' & SLEEP904 & wait`))
 	live, marked, unmarked, beside := lab.Sleeper(901), lab.Sleeper(902), lab.Sleeper(903), lab.Sleeper(904)
 	init := lab.list(live.Stat().PPID, "")
 	if namespaceOf(init.PID) == namespaceOf(1) || init.Inner != 1 {
@@ -46,6 +46,7 @@ func TestContainerOfAnOrphanGoesWithIt(t *testing.T) {
 		running("the container's pid 1", "goes", init),
 		running("followed inside", "goes", live),
 		running("follows what runs inside", "goes", marked),
+		running("has a number inside that runs here", "goes", lab.Sleeper(905)),
 		running("unmarked inside", "goes", unmarked),
 		running("outside of it", "goes", beside))
 	if len(res.Doc.Orphans) != 1 {

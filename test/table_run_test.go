@@ -19,7 +19,7 @@ func (l *Lab) copyOf(name string) string {
 	dir := l.path("bin")
 	l.must(os.Mkdir(dir, 0o755))
 	path := filepath.Join(dir, name)
-	l.must(os.WriteFile(path, program, 0o755))
+	l.must(writeProgram(path, program))
 	return path
 }
 
@@ -118,7 +118,7 @@ func TestProgramThatIsNoLongerThere(t *testing.T) {
 		running("its folder was deleted with it", "goes follows", start(worktree+"/slp", 903, worktree)),
 	}
 	lab.must(os.Remove(deleted))
-	lab.must(os.WriteFile(replaced+".new", []byte("#!/bin/sh\n"), 0o755))
+	lab.must(writeProgram(replaced+".new", []byte("#!/bin/sh\n")))
 	lab.must(os.Rename(replaced+".new", replaced))
 	lab.must(os.RemoveAll(worktree))
 	lab.Cases(cases...)
