@@ -35,7 +35,7 @@ type DocCensus struct {
 	OtherNamespace int `json:"other_namespace"`
 	Overwritten    int `json:"overwritten"`
 	Vanished       int `json:"vanished"`
-	Withheld       int `json:"withheld"`
+	Withheld       int `json:"withheld,omitempty"`
 }
 
 type Orphan struct {
