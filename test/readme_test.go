@@ -131,3 +131,12 @@ func TestReadmeRules(t *testing.T) {
 	lab.Stopped(res, left, Through("follows"))
 	lab.Spared(res, kept, "parent-running")
 }
+
+func readAll(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -134,6 +134,8 @@ func (l *Lab) decode(res *Result) {
 	}
 	res.Doc = doc
 	bad := doc.complaints(res.Exit, res.Args)
+	invalid := bySchema([]byte(res.Stdout))
+	bad.unless(invalid == nil, "not by the schema: %v", invalid)
 	for _, m := range doc.members() {
 		ended := m.Outcome == "stopped" || m.Outcome == "vanished"
 		now := Proc{PID: m.PID, Start: m.Start}
