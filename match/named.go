@@ -61,7 +61,7 @@ func (n *Names) include(j *judge, p *platform.Process) bool {
 	if slices.Contains(n.IDs, p.ID()) || n.Mine && p.PPID == j.world.System.PID {
 		return true
 	}
-	if !n.Candidate(p) {
+	if p.Doubtful != "" || !n.Candidate(p) {
 		return false
 	}
 	own, _ := j.ownVars(p)
