@@ -58,7 +58,7 @@ func (r *Reader) System() (System, error) {
 	}
 	boot, _ := unix.Sysctl("kern.bootsessionuuid") // for the report alone
 	return System{PID: r.pid, PPID: os.Getppid(), PGID: unix.Getpgrp(), SID: sid, UID: r.uid, BootID: boot,
-		MaxPID: xnuMaxPID, TicksPerSecond: xnuTicks}, nil
+		MaxPID: xnuMaxPID, TicksPerSecond: 1e6}, nil
 }
 
 // Usage reads what the report shows of a process. What is swapped is not told.
@@ -83,6 +83,12 @@ func (r *Reader) Missing(ctx context.Context, id Identity, path string) Answer {
 		}
 		return Yes
 	})
+}
+
+// holds says whether the identity still holds its pid.
+func (r *Reader) holds(id Identity) bool {
+	k, err := kinfoOf(r.kernel, id.PID)
+	return err == nil && k.start == id.Start && !k.exited()
 }
 
 // Memory has no proportional figure here.

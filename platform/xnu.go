@@ -22,8 +22,6 @@ const (
 	// xnuMaxPID is PID_MAX of bsd/sys/proc_internal.h. Numbers restart at 100, and
 	// one is not used again while a group or session of it lasts (bsd/kern/kern_fork.c).
 	xnuMaxPID = 99999
-	// xnuTicks: p_starttime is in µs.
-	xnuTicks = 1_000_000
 	// execKeepsParent is the last Darwin release where exec kept the proc, and its
 	// p_puniqueid with it; macOS 13 (22) makes a new one, see born.
 	execKeepsParent = 21

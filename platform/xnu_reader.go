@@ -311,12 +311,6 @@ func (r *xnuReader) Liveness(pid int) Liveness {
 // decides over ages alone, never over identities.
 func (r *xnuReader) Ticks() uint64 { return uint64(time.Now().UnixMicro()) }
 
-// holds says whether the identity still holds its pid.
-func (r *xnuReader) holds(id Identity) bool {
-	k, err := kinfoOf(r.kernel, id.PID)
-	return err == nil && k.start == id.Start && !k.exited()
-}
-
 // Trust says whether environments can be believed here, by a canary: SIP, a sandbox
 // or a later kernel may show this program none, and an empty one looks like that of
 // a process that nobody marked.
