@@ -137,6 +137,12 @@ func (j *judge) protected(p *platform.Process) string {
 	return builtinProtected(p)
 }
 
+// unread says whether an ancestor that could be read was not: given up in time.
+// Other users' are hidden by hidepid=1, pid 1 with them.
+func (j *judge) unread(a *platform.Process) bool {
+	return !a.Detailed && !a.Exiting() && !a.Ending && a.PID != 1 && a.UID == j.world.System.UID
+}
+
 // shieldedBy is the protected or service ancestor that passed markers on.
 type shieldedBy struct {
 	reason Reason
@@ -152,7 +158,7 @@ func (j *judge) ownVars(p *platform.Process) ([]platform.Var, shieldedBy) {
 	up, _ := j.world.Table.Ancestors(p.PID)
 	for _, pid := range up {
 		a := j.world.Table.Get(pid)
-		if len(own) > 0 && !a.Detailed && !a.Exiting() && !a.Ending {
+		if len(own) > 0 && j.unread(a) {
 			return nil, shieldedBy{UnknownReason, "what it inherited cannot be told: " + label(a) + " above it could not be read"}
 		}
 		if len(a.Vars) == 0 && a.Env != platform.EnvUnreadable {

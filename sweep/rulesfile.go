@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"reaper/match"
 )
@@ -76,6 +77,9 @@ func LoadRules(file string, s Surroundings) (*match.Rules, error) {
 	return match.Load(file, data)
 }
 
+// readTimeout bounds how long a pipe's writer may keep a sweep waiting.
+const readTimeout = 10 * time.Second
+
 // readRules reads no more than a rules file may hold, since it may be a device,
 // and never waits for a writer of a named pipe.
 func readRules(file string, s Surroundings) ([]byte, error) {
@@ -96,6 +100,7 @@ func readRules(file string, s Surroundings) ([]byte, error) {
 			return nil, err
 		}
 	}
+	_ = f.SetReadDeadline(time.Now().Add(readTimeout)) // a regular file knows none and needs none
 	return io.ReadAll(io.LimitReader(f, match.MaxFile+1))
 }
 

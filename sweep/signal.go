@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"syscall"
+	"time"
 
 	"reaper/match"
 	"reaper/platform"
@@ -138,6 +139,7 @@ func (e *stopper) group(sig syscall.Signal, pgid int, due map[int]*target) {
 	if t := due[pgid]; t != nil {
 		leader = t.handle
 	}
+	at := e.s.m.Now()
 	if !held || e.s.m.SignalGroup(pgid, leader, sig) != nil {
 		for _, t := range members {
 			e.one(sig, t)
@@ -146,11 +148,12 @@ func (e *stopper) group(sig syscall.Signal, pgid int, due map[int]*target) {
 	}
 	for _, t := range members {
 		t.group = true
-		e.sent(sig, t)
+		t.sent(sig, at)
 	}
 }
 
 func (e *stopper) one(sig syscall.Signal, t *target) {
+	at := e.s.m.Now()
 	err := t.handle.Signal(sig)
 	switch {
 	case err == nil:
@@ -158,7 +161,7 @@ func (e *stopper) one(sig syscall.Signal, t *target) {
 			t.group = false
 		}
 		t.detail = ""
-		e.sent(sig, t)
+		t.sent(sig, at)
 	case errors.Is(err, platform.ErrGone):
 		e.exited(t, e.s.m.Now())
 	case errors.Is(err, platform.ErrDenied):
@@ -168,9 +171,11 @@ func (e *stopper) one(sig syscall.Signal, t *target) {
 	}
 }
 
-func (e *stopper) sent(sig syscall.Signal, t *target) {
+// sent notes a signal and when it was about to be sent: its effect may show
+// before the call returns.
+func (t *target) sent(sig syscall.Signal, at time.Time) {
 	if len(t.signals) == 0 {
-		t.since = e.s.m.Now()
+		t.since = at
 	}
 	t.signals = append(t.signals, signalNames[sig])
 }
