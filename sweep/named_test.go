@@ -122,12 +122,16 @@ func TestStopWhatIsBelowARun(t *testing.T) {
 		members: "100 stopped TERM",
 		spared:  "101 hosts-live-work, 102 parent-running",
 	}, {
-		name:    "a helper that leaves its group when it is asked to end",
+		name:    "a helper that leaves its group when it is asked to end, of another program or the same",
 		options: mine,
-		world: adopting(puts(process{pid: 100, ppid: sweeper, env: words("MARK=50"),
-			term: forks(process{pgid: -1, term: ignores}, exitsNow)})),
-		signals: "0s TERM group 100 by its leader, 110ms TERM group 5001 by its leader, 2s KILL group 5001 by its leader",
-		members: "100 stopped TERM, 5001 stopped TERM+KILL",
+		world: adopting(puts(
+			process{pid: 100, ppid: sweeper, env: words("MARK=50"), term: forks(process{pgid: -1, term: ignores, argv: words("/bin/helper")}, exitsNow)},
+			process{pid: 200, ppid: sweeper, env: words("MARK=50"), argv: words("/bin/server"), term: func(k *kernel, p *process) {
+				k.after(30*time.Millisecond, func() { k.fork(p, process{pgid: -1, term: ignores}); k.exit(p) })
+			}})),
+		signals: `0s TERM group 100 by its leader, 0s TERM group 200 by its leader, 140ms TERM group 5001 by its leader, 140ms TERM group 5002 by its leader
+			2s KILL group 5001 by its leader, 2s KILL group 5002 by its leader`,
+		members: "100 stopped TERM, 200 stopped TERM, 5001 stopped TERM+KILL, 5002 stopped TERM+KILL",
 	}, {
 		name:    "a server that stays by design stays",
 		options: mine,
