@@ -453,3 +453,27 @@ func TestRunKillsAtTheSecondSignal(t *testing.T) {
 		})
 	}
 }
+
+// Guards the README's lines.
+func TestReadmeRun(t *testing.T) {
+	lab := newLab(t)
+	dir, log := lab.path("bin"), lab.path("log")
+	lab.must(os.Mkdir(dir, 0o755))
+	lab.must(os.Symlink(reaperBinary(t), dir+"/reaper"))
+	lab.must(os.WriteFile(dir+"/my-server", []byte("#!/bin/sh\necho \"$REAPER_PARENT_PID $@\" >>"+log+"\n"), 0o755))
+	text := strings.Join(readme(t), "")
+	this, _ := lab.launch(Spec{Argv: []string{"sh", "-e", "-c", text}, Env: []string{quickExit, "DIR=" + dir}, Leader: true})
+	for i, entry := range this.Env {
+		if path, ok := strings.CutPrefix(entry, "PATH="); ok {
+			this.Env[i] = "PATH=" + dir + ":" + path
+		}
+	}
+	if status := lab.finish(this); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	said, err := os.ReadFile(log)
+	lab.must(err)
+	if lines := strings.Split(string(said), "\n"); len(lines) != strings.Count(text, "reaper run")+1 || !strings.HasSuffix(lines[0], " --port 0") {
+		t.Errorf("%q", said)
+	}
+}
