@@ -35,6 +35,9 @@ type cli struct {
 	Alive   aliveCmd         `cmd:"" help:"Say by the status whether a process runs: 0 running, 1 exited, 4 cannot tell."`
 
 	Schedule scheduleCmd `cmd:"" help:"Print a job for cron, launchd or systemd that sweeps, and how to install it."`
+
+	Completion completionCmd `cmd:"" help:"Print the completion for bash, zsh or fish."`
+	Man        manCmd        `cmd:"" help:"Print the manual page: reaper man | man -l -"`
 }
 
 // shared are the flags of all commands that judge.
@@ -141,6 +144,11 @@ func (c *cli) chosen(ctx *kong.Context) (command, string) {
 		return &c.Rules.Schema, "warn"
 	case "schedule":
 		return &c.Schedule, "warn"
+	case "completion":
+		c.Completion.model = ctx.Model
+		return &c.Completion, "warn"
+	case "man":
+		return &c.Man, "warn"
 	case "run":
 		return &c.Run, "warn"
 	case "stop":
@@ -246,10 +254,10 @@ func (c *shared) act(stdout io.Writer, log zerolog.Logger, v sweep.View, work fu
 	}
 	logOutcomes(log, report)
 	if c.JSON {
-		return report.Exit, printJSON(stdout, report)
+		return written(report.Exit, printJSON(stdout, report))
 	}
 	v.Width, v.Color = width(stdout), c.color(stdout)
-	return report.Exit, report.Text(stdout, v)
+	return written(report.Exit, report.Text(stdout, v))
 }
 
 // options are what the flags and the environment say.
@@ -409,6 +417,14 @@ func notNegative(flag string, d *time.Duration) error {
 		return fmt.Errorf("%s %s is negative: give a duration like 2s", flag, *d)
 	}
 	return nil
+}
+
+// written makes a report that could not be written no success.
+func written(code int, err error) (int, error) {
+	if err != nil && code == sweep.ExitDone {
+		code = sweep.ExitLeft
+	}
+	return code, err
 }
 
 func printJSON(w io.Writer, document any) error {
