@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -89,14 +90,41 @@ func (c *rulesInitCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	if err != nil {
 		return sweep.ExitUsage, err
 	}
-	// The example's own schema lies in another folder.
-	_, err = f.Write(bytes.Replace(exampleRules, []byte("$schema=match/"), []byte("$schema="), 1))
+	_, err = f.Write(firstRules())
 	if err := errors.Join(err, f.Close()); err != nil {
 		return sweep.ExitUsage, err
 	}
-	_, err = fmt.Fprintf(stdout, "%s: edit it, then try it with: reaper sweep --rules %[1]s --dry-run\nFor editors: reaper rules schema >%s\n",
+	_, err = fmt.Fprintf(stdout, "%s: uncomment and edit what you need, then try it with: reaper sweep --rules %[1]s --dry-run\nFor editors: reaper rules schema >%s\n",
 		file, filepath.Join(filepath.Dir(file), "rules.schema.json"))
 	return sweep.ExitDone, err
+}
+
+// firstRules is the example with nothing in force but the built-in rule: a sweep
+// by cron may read the file before its reader does.
+func firstRules() []byte {
+	// The example's own schema lies in another folder.
+	example := bytes.Replace(exampleRules, []byte("$schema=match/"), []byte("$schema="), 1)
+	var out bytes.Buffer
+	off, inRules := false, false
+	for line := range bytes.Lines(example) {
+		text := bytes.TrimSpace(line)
+		switch {
+		case bytes.HasPrefix(line, []byte("protect:")):
+			off = true
+		case len(text) == 0:
+			off = inRules
+		}
+		if off && len(text) > 0 && text[0] != '#' {
+			out.WriteString("# ")
+		}
+		out.Write(line)
+		if bytes.HasPrefix(line, []byte("rules:")) {
+			off, inRules = true, true
+			_, rule, _ := strings.Cut(match.DefaultText, "rules:\n")
+			out.WriteString("  # What reaper does without a file. Only this rule is in force as yet.\n" + rule + "\n")
+		}
+	}
+	return out.Bytes()
 }
 
 func (c *rulesSchemaCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {

@@ -88,6 +88,9 @@ func (j *judge) adopter(q, p *platform.Process) platform.Answer {
 // `a | b` run by a job-control shell, b outlives a.
 func (j *judge) sessionLeft(parent, p *platform.Process) adoption {
 	no := adoption{platform.No, parent.PID, "its parent is " + label(parent)}
+	if parent.PID == 1 {
+		no.detail += ", no known init: if it only adopts, name it under adopters"
+	}
 	if parent.PID != 1 || p.SID == 0 || p.SID == p.PID || p.SID == parent.SID {
 		return no
 	}

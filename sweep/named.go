@@ -60,6 +60,9 @@ func StopNamed(ctx context.Context, m Machine, o Options, id platform.Identity) 
 func (r *Report) notStopped(ctx context.Context, m Machine, id platform.Identity) {
 	if Alive(ctx, m, id) == platform.No {
 		r.Nothing = fmt.Sprintf("%d is not running", id.PID)
+		if other, runs := Identify(ctx, m, id.PID); runs == platform.Yes && other != id {
+			r.Nothing = fmt.Sprintf("%s is not running, %s has its pid now", id, other)
+		}
 		return
 	}
 	why := "it could not be read"

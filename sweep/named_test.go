@@ -158,7 +158,7 @@ func TestStopNamedRefuses(t *testing.T) {
 	}{
 		"one that runs":             {platform.Identity{PID: 100}, sweep.ExitDone, 1, ""},
 		"by its identity":           {platform.Identity{PID: 100, Start: 1}, sweep.ExitDone, 1, ""},
-		"one of another start":      {platform.Identity{PID: 100, Start: 2}, sweep.ExitDone, 0, "100 is not running"},
+		"one of another start":      {platform.Identity{PID: 100, Start: 2}, sweep.ExitDone, 0, "100@2 is not running, 100@1 has its pid now"},
 		"a pid that nothing holds":  {platform.Identity{PID: dead}, sweep.ExitDone, 0, "4242 is not running"},
 		"a zombie":                  {platform.Identity{PID: 101}, sweep.ExitDone, 0, "101 is not running"},
 		"pid 1":                     {platform.Identity{PID: 1}, sweep.ExitLeft, 0, "protected: never touched"},

@@ -235,6 +235,9 @@ func (p *painter) notes(r *Report) {
 	if r.Refused != "" {
 		p.line(r.Refused)
 	}
+	if r.Exit == ExitInterrupted {
+		p.line("interrupted: what was signalled and not seen to exit may still run; run the sweep again")
+	}
 	if r.Cut {
 		p.line("the reading was cut short by its deadline: what was not read is not judged")
 	}
@@ -258,7 +261,7 @@ func (r *Report) sentence() string {
 		return r.Nothing
 	}
 	if len(r.Orphans) == 0 {
-		return "no orphans among " + count(r.Census.Processes, "process", "processes") + r.sparedPart()
+		return "no orphans among " + count(r.Census.Processes, "process", "processes") + r.source() + r.sparedPart()
 	}
 	trees := count(r.Totals.Orphans, "orphan", "orphans")
 	if r.Orphans[0].Why.Test == match.Named {
@@ -279,12 +282,22 @@ func (r *Report) sentence() string {
 		}
 	}
 	switch n := outcomes[WouldStop]; {
+	case n > 0 && r.Refused != "":
+		return whole + ": nothing was stopped" + r.sparedPart()
 	case n == r.Totals.Processes:
 		return whole + " would be stopped" + r.sparedPart()
 	case n > 0:
 		parts = append([]string{fmt.Sprintf("%d would be stopped", n)}, parts...)
 	}
 	return whole + ": " + strings.Join(parts, ", ") + r.sparedPart()
+}
+
+// source names the rules where nothing else tells that any were in force.
+func (r *Report) source() string {
+	if r.Rules == "" {
+		return ""
+	}
+	return " by " + r.Rules
 }
 
 func (r *Report) sparedPart() string {
