@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"reaper/match"
 	"reaper/platform"
@@ -12,6 +13,7 @@ import (
 type Explanation struct {
 	Report
 	Explained []Explained `json:"explained"`
+	Gone      []int       `json:"gone,omitempty"` // named, and no process by now
 }
 
 // Explained is one named process.
@@ -32,22 +34,28 @@ type Explained struct {
 }
 
 // Explain judges as a dry run does and accounts for the named processes. A pid
-// that nothing holds is an error.
+// that nothing holds is listed as gone; where none is left that is an error.
 func Explain(ctx context.Context, m Machine, o Options, pids []int) (*Explanation, error) {
 	p, err := prepareFor(ctx, m, o, pids)
 	if err != nil {
 		return nil, err
 	}
-	for _, pid := range pids {
-		if row := p.reading.table.Get(pid); row == nil {
-			return nil, fmt.Errorf("explain process %d: %w", pid, platform.ErrGone)
+	var gone []int
+	pids = slices.DeleteFunc(slices.Clone(pids), func(pid int) bool {
+		if p.reading.table.Get(pid) != nil {
+			return false
 		}
+		gone = append(gone, pid)
+		return true
+	})
+	if len(pids) == 0 {
+		return nil, fmt.Errorf("explain process %d: %w", gone[0], platform.ErrGone)
 	}
 	accounts := p.accounts(ctx, pids)
 	p.promise()
 	r := p.report()
 	r.DryRun = true
-	e := &Explanation{Report: *r}
+	e := &Explanation{Report: *r, Gone: gone}
 	for i, pid := range pids {
 		e.Explained = append(e.Explained, p.explained(p.reading.table.Get(pid), accounts[i]))
 	}

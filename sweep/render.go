@@ -65,6 +65,9 @@ func (e *Explanation) Text(w io.Writer, v View) error {
 			p.line("  a sweep would " + would)
 		}
 	}
+	for _, pid := range e.Gone {
+		p.line(fmt.Sprintf("%d  no such process", pid))
+	}
 	_, err := io.WriteString(w, p.out.String())
 	return err
 }
