@@ -108,3 +108,24 @@ def test_server():
 	}
 	lab.client(map[string]string{"conftest.py": readme(t)[0], "test_server.py": test}, program, "-s", "-p", "no:cacheprovider").sweepsAndMarks()
 }
+
+// Guards that jest takes vitest's file, as the README says.
+func TestJest(t *testing.T) {
+	lab := newSerialLab(t)
+	program, err := filepath.Abs("jest/node_modules/jest/bin/jest.js")
+	lab.must(err)
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("no jest: npm ci --prefix test/jest")
+	}
+	const test = `
+const { spawn, spawnSync } = require("node:child_process")
+test("server", () => {
+  spawn("sleep", [process.env.LAB_SERVER], { detached: true, stdio: "ignore" }).unref()
+  expect(spawnSync("sleep", [process.env.LAB_HOLD], { stdio: "ignore" }).status).toBe(0)
+}, 1e9)
+`
+	setup := readme(t)[0]
+	lab.client(map[string]string{
+		"jest.config.js": setup, "server.test.js": test, "reaper.mjs": string(readAll(t, "vitest/reaper.mjs")),
+	}, "node", program, "--watchman=false", "--cacheDirectory="+lab.path("cache")).sweepsAndMarks()
+}
