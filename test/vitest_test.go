@@ -14,12 +14,11 @@ import (
 
 // vitestRun is one run of the project in vitest/ by the real vitest.
 type vitestRun struct {
-	l        *Lab
-	this     launch
-	main     Proc   // vitest's own process
-	servers  []Proc // that its test has started
-	orders   *fifo
-	finished *os.Process
+	l       *Lab
+	this    launch
+	main    Proc   // vitest's own process
+	servers []Proc // that its test has started
+	orders  *fifo
 }
 
 // vitest is the program, or the test is skipped.
