@@ -210,16 +210,19 @@ func TestExplainText(t *testing.T) {
 }
 
 // A pid that nothing holds, has been waited for, or is a thread is a usage
-// error; a zombie has exited but is there.
+// error, but does not keep another one from being explained; a zombie has exited
+// but is there.
 func TestExplainUnknownPIDs(t *testing.T) {
 	lab := newLab(t)
 	_, tid := lab.Thread()
 	for _, pid := range []int{lab.Dead(), tid} {
-		res := lab.Run(Run{Command: "explain", Args: []string{itoa(pid), itoa(os.Getpid())}, Status: 2})
+		res := lab.Run(Run{Command: "explain", Args: []string{itoa(pid)}, Status: 2})
 		lab.saysErrors(res, itoa(pid), "no such process")
 		if res.Stdout != "" {
 			t.Errorf("%q", res.Stdout)
 		}
+		both := lab.Run(Run{Command: "explain", Args: []string{itoa(pid), itoa(os.Getpid())}, Text: true, Status: 0})
+		lab.mentions(both.Stdout, itoa(pid)+"  no such process", "verdict: unmatched")
 	}
 	_, zombie := lab.Zombie()
 	lab.Rules(lab.DefaultRule())
