@@ -382,10 +382,10 @@ func TestDirentNumbers(t *testing.T) {
 // Descriptors of every pass are given back.
 func TestScanLeaksNothing(t *testing.T) {
 	r := reader(t)
-	c := scan(t, r, marked) // the runtime's own descriptors are open after this
+	scan(t, r, marked) // the runtime's own descriptors are open after this
 	before := descriptors(t)
 	for range 20 {
-		c = scan(t, r, Query{Names: marked.Names, Argv: true})
+		c := scan(t, r, Query{Names: marked.Names, Argv: true})
 		survey(t, r, c, marked)
 		r.Inspect(t.Context(), c, []int{os.Getpid()}, marked)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -227,5 +226,3 @@ func then(world func(*kernel), more func(*kernel)) func(*kernel) {
 }
 
 func d(s time.Duration) *time.Duration { return &s }
-
-func hasSignal(m sweep.Member, sig string) bool { return slices.Contains(m.Signals, sig) }
