@@ -183,8 +183,12 @@ func TestRunReadsTheTerminal(t *testing.T) {
 	lab := newLab(t)
 	path, keyboard := lab.console()
 	said := lab.fifo()
-	text := fmt.Sprintf(`for i in 1 2 3 4 5; do %s run -- sh -c 'read x; exit $x'; echo $? >%s; read y; done`, reaperBinary(t), said.path)
+	// The first one is stopped as by a read before the terminal was its own.
+	text := fmt.Sprintf(`%[1]s run -- sh -c 'kill -TTIN $$; exit 39'; echo $? >%[2]s; for i in 1 2 3 4 5; do %[1]s run -- sh -c 'read x; exit $x'; echo $? >%[2]s; read y; done`, reaperBinary(t), said.path)
 	shell := lab.Start(Spec{Argv: []string{"sh", "-c", text}, Env: []string{quickExit}, TTY: path, Leader: true})
+	if got := lab.line(said, "the first one's status"); got != "39" {
+		t.Errorf("status %s", got)
+	}
 	for i := range 5 {
 		_, err := fmt.Fprintf(keyboard, "%d\n", 40+i)
 		lab.must(err)
@@ -436,7 +440,7 @@ func TestRunKillsAtTheSecondSignal(t *testing.T) {
 			lab := newLab(t)
 			said, gate, owner := lab.fifo(), lab.fifo(), lab.Live()
 			run := lab.follower(nil, []string{"--grace", "1h", "--follow", itoa(owner.PID)}, "sh", "-c",
-				fmt.Sprintf(`trap 'echo asked >%s' TERM; echo up >%s; while :; do read x <%s && exit 6; done`, said.path, said.path, gate.path))
+				fmt.Sprintf(`trap 'echo asked >%[1]s' TERM; echo up >%[1]s; while :; do read x <%[2]s && case $x in end) exit 6;; *) echo $x >%[1]s;; esac; done`, said.path, gate.path))
 			lab.line(said, "the command")
 			lab.Kill(owner)
 			if word := lab.line(said, "SIGTERM"); word != "asked" {
@@ -444,6 +448,10 @@ func TestRunKillsAtTheSecondSignal(t *testing.T) {
 			}
 			lab.must(run.proc.Signal(syscall.SIGTERM))
 			if !hurry {
+				for i := range 50 { // it would have been killed by then
+					lab.tell(gate, itoa(i))
+					lab.line(said, "the command, which runs on")
+				}
 				lab.tell(gate, "end")
 				run.ends(6, "stopped 1 process")
 				return
