@@ -243,7 +243,11 @@ func (c *shared) act(stdout io.Writer, log zerolog.Logger, v sweep.View, work fu
 		return sweep.ExitNoTable, err
 	}
 	defer reader.Close()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	endings := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		endings = append(endings, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), endings...)
 	defer stop()
 	report, err := work(ctx, sweep.OS{Reader: reader})
 	if errors.Is(err, context.Canceled) {

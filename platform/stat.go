@@ -131,6 +131,7 @@ func (s *stat) fill(p *Process) {
 	p.PPID, p.PGID, p.SID = s.ppid, s.pgrp, s.session
 	p.State, p.Threads, p.Start = s.state, s.threads, s.start
 	p.TTY, p.Foreground = s.tty, s.tpgid
-	p.Kernel, p.Ending = s.flags&kernelThread != 0, s.flags&ending != 0
+	p.Kernel = s.flags&kernelThread != 0
+	p.Ending = s.flags&ending != 0 && !p.halfway()
 	p.Comm = string(s.comm)
 }

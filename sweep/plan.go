@@ -288,19 +288,27 @@ func (b *grower) spare(p *platform.Process, i int, reason match.Reason, detail s
 	b.spared[p.PID] = v
 }
 
-// wholeGroups returns the groups whose every live member is in the set, the
-// sweeper's own and numbers that are no group aside.
+// wholeGroups returns the groups that may be signalled as such: every live
+// process of their session is in the set, so that nobody else can join in the
+// moment before the signal (setpgid(2) moves a process within its session only).
+// The sweeper's own group and numbers that are no group are none.
 func wholeGroups(t *match.Table, set map[int]bool, own int) map[int]bool {
+	shared := map[int]bool{} // sessions with a live process outside the set
+	for i := range t.Rows() {
+		if p := &t.Rows()[i]; !set[p.PID] && !p.Exited() {
+			shared[p.SID] = true
+		}
+	}
 	whole := map[int]bool{}
 	for pid := range set {
-		pgid := t.Get(pid).PGID
-		if _, seen := whole[pgid]; seen {
+		p := t.Get(pid)
+		if _, seen := whole[p.PGID]; seen {
 			continue
 		}
-		whole[pgid] = pgid > 1 && pgid != own
-		for _, other := range t.Group(pgid) {
+		whole[p.PGID] = p.PGID > 1 && p.PGID != own && p.SID > 0 && !shared[p.SID]
+		for _, other := range t.Group(p.PGID) {
 			if !set[other] && !t.Get(other).Exited() {
-				whole[pgid] = false
+				whole[p.PGID] = false
 			}
 		}
 	}

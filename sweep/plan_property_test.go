@@ -55,6 +55,7 @@ func randomProcess(t *rapid.T, pid int, any *rapid.Generator[int]) platform.Proc
 	}
 	p.PPID = rapid.OneOf(rapid.Just(1), rapid.IntRange(1, max(1, pid-1)), any, rapid.Just(0)).Draw(t, name("parent"))
 	p.PGID = rapid.OneOf(rapid.Just(pid), any, any).Draw(t, name("group"))
+	p.SID = rapid.OneOf(rapid.Just(p.PGID), any, rapid.Just(0)).Draw(t, name("session"))
 	for i := range rapid.IntRange(0, 2).Draw(t, name("variables")) {
 		variable := rapid.SampledFrom([]string{"M", "M", "S", "R", "H"}).Draw(t, name(fmt.Sprint("variable ", i)))
 		value := rapid.OneOf(rapid.Just("99"), rapid.Map(any, func(pid int) string { return fmt.Sprint(pid) })).Draw(t, name(fmt.Sprint("value ", i)))
@@ -302,6 +303,19 @@ func TestOrderOfRowsDoesNotMatter(t *testing.T) {
 	})
 }
 
+func oneSession(rows []platform.Process, pgid int) bool {
+	sid := -1
+	for _, p := range rows {
+		if p.PGID == pgid && sid >= 0 && p.SID != sid {
+			return false
+		}
+		if p.PGID == pgid {
+			sid = p.SID
+		}
+	}
+	return true
+}
+
 func TestAGroupIsWholeOnlyIfAllOfItIsToStop(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := randomTable(t)
@@ -313,9 +327,19 @@ func TestAGroupIsWholeOnlyIfAllOfItIsToStop(t *testing.T) {
 		whole := wholeGroups(r.table, set, randomSystem.PGID)
 		for _, pid := range g.order {
 			pgid := r.table.Get(pid).PGID
+			sessions := map[int]bool{}
 			want := pgid > 1 && pgid != randomSystem.PGID
 			for _, p := range rows {
 				want = want && (p.PGID != pgid || p.Exited() || set[p.PID])
+				sessions[p.SID] = sessions[p.SID] || !p.Exited() && !set[p.PID]
+			}
+			for _, member := range g.order { // of a group in two sessions, which no kernel has, any may be asked
+				if p := r.table.Get(member); p.PGID == pgid && (p.SID == 0 || sessions[p.SID]) {
+					want = want && whole[pgid]
+				}
+			}
+			if whole[pgid] && (r.table.Get(pid).SID == 0 || sessions[r.table.Get(pid).SID]) && oneSession(rows, pgid) {
+				t.Errorf("group %d whole in a session that somebody else lives in", pgid)
 			}
 			if whole[pgid] != want {
 				t.Errorf("group %d whole: %v, want %v", pgid, whole[pgid], want)

@@ -358,6 +358,15 @@ func TestWholeGroups(t *testing.T) {
 			got = append(got, pgid)
 		}
 	}
+	// A live process of the same session could join the group at any moment.
+	table.Get(51).SID, table.Get(61).SID, set[51] = 60, 60, true
+	if whole := wholeGroups(table, set, 80); !whole[60] {
+		t.Error("a member of the set in the session spoils the group")
+	}
+	delete(set, 51)
+	if whole := wholeGroups(table, set, 80); whole[60] {
+		t.Error("whole, though somebody else lives in its session")
+	}
 	if want := []int{60}; !slices.Equal(got, want) {
 		t.Errorf("whole groups %v, want %v: not one with a member outside, 0, 1 or the sweeper's own", got, want)
 	}

@@ -101,12 +101,12 @@ func TestWithheldOnXNU(t *testing.T) {
 	}, {
 		name:    "in that session, its parent alive outside the tree",
 		world:   onXNU(puts(orphan(100), with(process{pid: 101}, child(outsider), inSession(100), apples))),
-		signals: "0s TERM group 100",
+		signals: "0s TERM 100",
 		members: "100 stopped TERM",
 	}, {
 		name:    "in that session, unmarked and shown: no more than it ever was",
 		world:   onXNU(puts(orphan(100), with(process{pid: 101}, inSession(100)))),
-		signals: "0s TERM group 100",
+		signals: "0s TERM 100",
 		members: "100 stopped TERM",
 	}, {
 		name:    "in another session",
