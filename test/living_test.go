@@ -23,7 +23,7 @@ func livingRounds() int {
 	if n, err := strconv.Atoi(os.Getenv("LAB_LIVING_ROUNDS")); err == nil {
 		return n
 	}
-	return 200
+	return 100
 }
 
 // Live runs start, fork, exec, daemonize, stamp anew, change title, group and
