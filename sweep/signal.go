@@ -107,8 +107,8 @@ func (e *stopper) send(sig syscall.Signal, due []*target) {
 	}
 }
 
-// whole returns the groups that have no other live member than those in the set,
-// none where the reading leaves any process's group open: nothing but a pid is
+// whole returns the groups that may be signalled as such (see wholeGroups), none
+// where the reading leaves any process's group open: nothing but a pid is
 // known of one whose reading was given up or that hidepid (proc(5)) hides.
 func (e *stopper) whole(set map[int]bool) map[int]bool {
 	if e.cut || slices.ContainsFunc(e.table.Rows(), func(p platform.Process) bool { return p.Start == 0 }) {
