@@ -73,10 +73,16 @@ func (l *Lab) beginVitest(wrapper ...string) *vitestRun {
 	return r
 }
 
-// followedBy is the process that the marker of another names.
+// followedBy is the process that the marker of another names. One that is within
+// its exec shows no environment, and is waited for.
 func (l *Lab) followedBy(p Proc) Proc {
 	l.t.Helper()
-	for _, entry := range readEnviron(p.PID) {
+	var environ []string
+	poll(patience, func() bool {
+		environ = readEnviron(p.PID)
+		return len(environ) > 0 || !p.Running()
+	})
+	for _, entry := range environ {
 		if value, ok := strings.CutPrefix(entry, "REAPER_PARENT_PID="); ok {
 			pid, start, told := strings.Cut(value, "@")
 			n, err := strconv.Atoi(pid)
@@ -88,7 +94,7 @@ func (l *Lab) followedBy(p Proc) Proc {
 			return owner
 		}
 	}
-	l.t.Fatalf("%s is not marked: %q", p, readEnviron(p.PID))
+	l.t.Fatalf("%s is not marked: %q", p, environ)
 	return Proc{}
 }
 
