@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/lipgloss"
 	"github.com/mattn/go-runewidth"
@@ -39,74 +38,6 @@ func (r *Report) Text(w io.Writer, v View) error {
 	p.line(r.sentence())
 	_, err := io.WriteString(w, p.out.String())
 	return err
-}
-
-// Text writes for each named process what every rule says, and the verdict.
-func (e *Explanation) Text(w io.Writer, v View) error {
-	p := newPainter(v)
-	for _, x := range e.Explained {
-		p.line(fmt.Sprintf("%d  %s", x.PID, strings.Join(x.Command, " ")))
-		p.line(fmt.Sprintf("  parent %d, group %d, session %d, user %d, %s old", x.PPID, x.PGID, x.SID, x.UID, Age(x.AgeS)))
-		if x.Guard != "" {
-			p.line(fmt.Sprintf("  never touched (%s): %s", x.Guard, x.GuardDetail))
-		}
-		for _, r := range x.Rules {
-			p.rule(r)
-		}
-		verdict := x.Verdict
-		if x.Rule != "" {
-			verdict += " by rule " + x.Rule
-		}
-		if x.Reason != "" {
-			verdict += " (" + string(x.Reason) + ")"
-		}
-		p.line(fmt.Sprintf("  verdict: %s: %s", verdict, x.Detail))
-		if would := e.would(x.PID); would != "" {
-			p.line("  a sweep would " + would)
-		}
-	}
-	for _, pid := range e.Gone {
-		p.line(fmt.Sprintf("%d  no such process", pid))
-	}
-	_, err := io.WriteString(w, p.out.String())
-	return err
-}
-
-// would is what a sweep does with the tree that the process is in, "" where it is in none.
-func (e *Explanation) would(pid int) string {
-	for _, o := range e.Orphans {
-		if !slices.ContainsFunc(o.Members, func(m Member) bool { return m.PID == pid }) {
-			continue
-		}
-		if o.Action == match.ActionReport {
-			return "report it and leave it running"
-		}
-		var whom []string
-		for _, m := range o.Members {
-			whom = append(whom, fmt.Sprint(m.PID))
-		}
-		return "signal " + count(len(o.Members), "process", "processes") + ": " + strings.Join(whom, ", ")
-	}
-	return ""
-}
-
-func (p *painter) rule(r match.RuleAnswer) {
-	p.line("  rule " + r.Rule + map[bool]string{true: " matches", false: " does not match"}[r.Matches])
-	p.line("    command: " + r.Command)
-	p.line("    marker: " + r.Marker)
-	if !r.Matches {
-		return
-	}
-	for _, t := range r.Tests {
-		line := fmt.Sprintf("    %s: %s, %s", t.Test, t.Answer, t.Detail)
-		if t.Decides {
-			line += "  <- decides"
-		}
-		p.line(line)
-	}
-	if r.OlderThan != "" {
-		p.line("    older_than: " + r.OlderThan)
-	}
 }
 
 type painter struct {
@@ -324,24 +255,3 @@ func (r *Report) sparedPart() string {
 	return fmt.Sprintf("; %d spared (%s)", len(r.Spared), strings.Join(words, ", "))
 }
 
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// Age prints seconds by their two largest units: "2d 3h", "5m 10s", "12s".
-func Age(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
-	s := int(d.Seconds())
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 3600:
-		return fmt.Sprintf("%dm %ds", s/60, s%60)
-	case s < 86400:
-		return fmt.Sprintf("%dh %dm", s/3600, s%3600/60)
-	}
-	return fmt.Sprintf("%dd %dh", s/86400, s%86400/3600)
-}
