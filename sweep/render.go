@@ -254,4 +254,3 @@ func (r *Report) sparedPart() string {
 	}
 	return fmt.Sprintf("; %d spared (%s)", len(r.Spared), strings.Join(words, ", "))
 }
-
