@@ -45,7 +45,7 @@ func (j *judge) testOver(t Test, p *platform.Process, v Verdict) (Verdict, bool)
 	if !complete || sum <= t.Over {
 		return v, false
 	}
-	return v.prove(Over, fmt.Sprintf("its tree holds %s, over %s", Size(sum), Size(t.Over))), true
+	return v.prove(Over, fmt.Sprintf("its tree holds %s of PSS and swap, over the rule's %s", Size(sum), Size(t.Over))), true
 }
 
 // memory is what the process and all below it hold, and whether all could be read.

@@ -47,7 +47,7 @@ func TestOver(t *testing.T) {
 	holds := func(byPID map[int]uint64) setting { return memory(byPID) }
 	owner := []string{"marker: [H], orphan: [over: 3MiB, unowned: node]"}
 	checkRulings(t, rules, []ruling{
-		{"over", nil, table(job()).but(holds(map[int]uint64{50: 3*mib + 1})), orphan(Over, "its tree holds 3.0 MiB, over 3.0 MiB")},
+		{"over", nil, table(job()).but(holds(map[int]uint64{50: 3*mib + 1})), orphan(Over, "its tree holds 3.0 MiB of PSS and swap, over the rule's 3.0 MiB")},
 		{"just not", nil, table(job()).but(holds(map[int]uint64{50: 3 * mib})), spared(Undecided, "")},
 		{"owned or not", owner, table(job(parent(40)), proc(40)).but(holds(map[int]uint64{50: 4 * mib})), orphan(Over, "4.0 MiB")},
 		{"with the whole tree", nil, table(job(), proc(51, parent(50)), proc(52, parent(51))).but(holds(map[int]uint64{50: mib, 51: mib, 52: 2 * mib})), orphan(Over, "4.0 MiB")},

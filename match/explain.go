@@ -76,7 +76,7 @@ func (j *judge) explainAge(r *Rule, p *platform.Process) string {
 	if age < r.OlderThan {
 		enough = "too young"
 	}
-	return fmt.Sprintf("%s: %s old, the rule asks for %s", enough, duration(age.Round(time.Second)), duration(r.OlderThan))
+	return fmt.Sprintf("%s: %s old, the rule asks for %s", enough, Duration(age.Round(time.Second)), Duration(r.OlderThan))
 }
 
 // String is the test as a rules file writes it.
@@ -147,7 +147,7 @@ func (j *judge) explainValue(r *Rule, m Marker, v platform.Var, own []platform.V
 func (j *judge) explainSilence(t Test, p *platform.Process, vars []platform.Var) string {
 	if t.Kind == Over {
 		if sum, complete := j.memory(p); complete {
-			return fmt.Sprintf("its tree holds %s, not over %s", Size(sum), Size(t.Over))
+			return fmt.Sprintf("its tree holds %s of PSS and swap, not over the rule's %s", Size(sum), Size(t.Over))
 		}
 		return "the memory of its tree cannot be read"
 	}
@@ -168,7 +168,7 @@ func (j *judge) explainSilence(t Test, p *platform.Process, vars []platform.Var)
 	case t.Kind == Follows:
 		return fmt.Sprintf("%s=%s is no pid above 1", t.Name, value)
 	case j.age(p) < newborn:
-		return fmt.Sprintf("the process is younger than %s, and may be about to create it", newborn)
+		return fmt.Sprintf("the process is younger than %s, and may be about to create it", Duration(newborn))
 	case !path.IsAbs(value):
 		return fmt.Sprintf("%s=%s is no absolute path", t.Name, value)
 	case j.facts[Fact{Kind: FactGone, Process: p.ID(), Path: value}].Is == platform.No:

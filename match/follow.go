@@ -59,32 +59,36 @@ func (j *judge) followed(p *platform.Process, v platform.Var, pid int, start uin
 		f.State, f.Detail = state, fmt.Sprintf(format, args...)
 		return f
 	}
+	who := fmt.Sprintf("follows %d (%s)", pid, v.Name)
+	if hasStart {
+		who = fmt.Sprintf("follows %d@%d (%s)", pid, start, v.Name)
+	}
 	if holder := j.issuedOutside(p, v); holder != 0 {
 		return say(FollowUnknown, "%s=%s came from outside this pid namespace (process %d has it too), so its number means nothing here", v.Name, v.Value, holder)
 	}
 	if pid == p.PID && (!hasStart || start == p.Start) {
-		return say(FollowLive, "follows itself (%d), which is running", pid)
+		return say(FollowLive, "follows itself (%s=%s), which is running", v.Name, v.Value)
 	}
 	k, ok := j.ask(Fact{Kind: FactRunning, PID: pid})
 	if !ok {
-		return say(FollowUnknown, "follows %d, of which nothing is known yet", pid)
+		return say(FollowUnknown, "%s, of which nothing is known yet", who)
 	}
 	live := k.Live
 	switch {
 	case live.Running == platform.No:
-		return say(FollowDead, "follows %d, which is not running", pid)
+		return say(FollowDead, "%s, which is not running", who)
 	case live.Running == platform.Unknown:
-		return say(FollowUnknown, "follows %d, and whether it is running cannot be told", pid)
+		return say(FollowUnknown, "%s, and whether that is running cannot be told", who)
 	case hasStart && live.Of(start) == platform.Unknown:
-		return say(FollowUnknown, "follows %d@%d; %d is running, but its start cannot be read", pid, start, pid)
+		return say(FollowUnknown, "%s; %d is running, but its start cannot be read", who, pid)
 	case hasStart && live.Of(start) == platform.No:
-		return say(FollowDead, "follows %d@%d, which is not running (%d is used again, by %d@%d)", pid, start, pid, pid, live.Start)
+		return say(FollowDead, "%s, which is not running: %d is used again, by %d@%d", who, pid, pid, live.Start)
 	case hasStart:
-		return say(FollowLive, "follows %d@%d, which is running", pid, start)
+		return say(FollowLive, "%s, which is running", who)
 	case live.Kernel || live.Start > p.Start:
-		return say(FollowRecycled, "follows %d, which is alive, possibly recycled: its holder is %s", pid, stranger(live))
+		return say(FollowRecycled, "%s, which is alive, possibly recycled: its holder is %s", who, stranger(live))
 	}
-	return say(FollowLive, "follows %d, which is running", pid)
+	return say(FollowLive, "%s, which is running", who)
 }
 
 func stranger(l platform.Liveness) string {

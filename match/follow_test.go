@@ -20,8 +20,8 @@ func TestFollowedParent(t *testing.T) {
 	other := func(pid int, traits ...trait) platform.Process { return proc(pid, traits...) }
 	yes, unknown := platform.Yes, platform.Unknown
 	checkRulings(t, []string{follower}, []ruling{
-		{"not running", nil, table(marked("42")), orphan(Follows, "follows 42, which is not running")},
-		{"running", nil, table(marked("40"), other(40)), spared(ParentRunning, "follows 40, which is running")},
+		{"not running", nil, table(marked("42")), orphan(Follows, "follows 42 (M), which is not running")},
+		{"running", nil, table(marked("40"), other(40)), spared(ParentRunning, "follows 40 (M), which is running")},
 		{"running, though an adopter took the follower in", nil, table(proc(50, parent(1), mark("M=40")), other(40)), spared(ParentRunning, "40")},
 		{"not running, though the direct parent is alive", nil, table(proc(50, parent(40), mark("M=42")), other(40)), orphan(Follows, "42")},
 		{"a zombie has exited", nil, table(marked("40"), other(40, zombie)), orphan(Follows, "40")},
@@ -35,7 +35,7 @@ func TestFollowedParent(t *testing.T) {
 		{"one born within the same tick is taken for the parent", nil, table(marked("60"), other(60, start(500))), spared(ParentRunning, "60")},
 		{"a kernel thread is a stranger", nil, table(marked("2"), other(2, kernel)), spared(PossiblyRecycled, "a kernel thread")},
 
-		{"with its start: running", nil, table(marked("40@400"), other(40)), spared(ParentRunning, "follows 40@400, which is running")},
+		{"with its start: running", nil, table(marked("40@400"), other(40)), spared(ParentRunning, "follows 40@400 (M), which is running")},
 		{"with its start: younger than the follower, and still the one", nil, table(marked("60@600"), other(60)), spared(ParentRunning, "60@600")},
 		{"with its start: recycled counts as exited", nil, table(marked("40@399"), other(40)), orphan(Follows, "40 is used again, by 40@400")},
 		{"with its start: not running", nil, table(marked("42@420")), orphan(Follows, "42")},
@@ -43,7 +43,7 @@ func TestFollowedParent(t *testing.T) {
 			table(marked("40@400")).but(holder(40, platform.Liveness{Running: yes})), spared(UnknownReason, "its start cannot be read")},
 		{"with its start: nobody can tell", nil, table(marked("40@400")).but(holder(40, platform.Liveness{})), spared(UnknownReason, "cannot be told")},
 
-		{"its own pid: it runs", nil, table(marked("50")), spared(ParentRunning, "follows itself (50)")},
+		{"its own pid: it runs", nil, table(marked("50")), spared(ParentRunning, "follows itself (M=50), which is running")},
 		{"its own identity", nil, table(marked("50@500")), spared(ParentRunning, "follows itself")},
 		{"its own pid with another start is an earlier holder", nil, table(marked("50@499")), orphan(Follows, "50@499")},
 
@@ -69,7 +69,7 @@ func TestFollowedParent(t *testing.T) {
 			s := table(proc(50, mark("M="+value)))
 			checkJudged(t, s.judge(t, rulesOf(t, follower)), 50, unmatched)
 			s = table(proc(50, mark("M="+value), mark("H=1")))
-			checkJudged(t, s.judge(t, rulesOf(t, "marker: [H], orphan: [follows: M]")), 50, spared(Undecided, "no test answered"))
+			checkJudged(t, s.judge(t, rulesOf(t, "marker: [H], orphan: [follows: M]")), 50, spared(Undecided, "no test answered, the last because M="+value+" is no pid above 1"))
 			s = table(proc(50, parent(40), mark("M="+value), mark("H=1")), proc(40))
 			checkJudged(t, s.judge(t, rulesOf(t, "marker: [M, H], orphan: [follows: M, adopted]")), 50, spared(NotAdopted, "node (40)"))
 		})

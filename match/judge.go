@@ -208,11 +208,12 @@ func (j *judge) rule(r *Rule, p *platform.Process, vars []platform.Var) Verdict 
 			return got
 		}
 		if age := j.age(p); r.OlderThan > 0 && age < r.OlderThan {
-			return v.spare(TooYoung, fmt.Sprintf("%s old, the rule asks for %s", age.Round(time.Second), r.OlderThan), 0)
+			return v.spare(TooYoung, fmt.Sprintf("%s old, the rule asks for %s", Duration(age.Round(time.Second)), Duration(r.OlderThan)), 0)
 		}
 		return got
 	}
-	return v.spare(Undecided, "no test answered", 0)
+	last := r.Orphan[len(r.Orphan)-1]
+	return v.spare(Undecided, "no test answered, the last because "+j.explainSilence(last, p, vars), 0)
 }
 
 func (j *judge) test(t Test, r *Rule, p *platform.Process, vars []platform.Var, v Verdict) (Verdict, bool) {

@@ -103,7 +103,7 @@ func TestTheFirstTestThatAnswersDecides(t *testing.T) {
 		{"no, though a later one would prove", nil, table(proc(50, mark("M=40"), home), proc(40)).but(missing("/tmp/roost-a")), spared(ParentRunning, "40")},
 		{"the second where the first abstains", nil, table(proc(50, home, parent(40)), proc(40)).but(missing("/tmp/roost-a")), orphan(Gone, "/tmp/roost-a")},
 		{"the third where two abstain", nil, table(proc(50, home, parent(40)), proc(40)), spared(NotAdopted, "node (40)")},
-		{"none at all", []string{"marker: [HOME_DIR], orphan: [gone: HOME_DIR]"}, table(proc(50, home)), spared(Undecided, "no test answered")},
+		{"none at all", []string{"marker: [HOME_DIR], orphan: [gone: HOME_DIR]"}, table(proc(50, home)), spared(Undecided, "no test answered, the last because HOME_DIR=/tmp/roost-a exists")},
 	})
 }
 
@@ -166,10 +166,10 @@ func TestVerdictSaysWhatTheReportNeeds(t *testing.T) {
 	).judge(t, rules)
 	stop := Stop{Grace: 7 * time.Second, Confirm: DefaultStop.Confirm}
 	want := []Verdict{{
-		PID: 51, Start: 510, Rule: "r1", Orphan: true, Test: Follows, Detail: "follows 42, which is not running",
+		PID: 51, Start: 510, Rule: "r1", Orphan: true, Test: Follows, Detail: "follows 42 (M), which is not running",
 		Action: ActionReport, Stop: stop, Markers: []platform.Var{{Name: "M", Value: "42"}},
 	}, {
-		PID: 50, Start: 500, Rule: "r1", Test: Follows, Reason: ParentRunning, Detail: "follows 40, which is running", Blocker: 40,
+		PID: 50, Start: 500, Rule: "r1", Test: Follows, Reason: ParentRunning, Detail: "follows 40 (M), which is running", Blocker: 40,
 		Action: ActionReport, Stop: stop,
 		Markers: []platform.Var{{Name: "M", Value: "40"}, {Name: "M", Value: "42"}, {Name: "HOME_DIR"}},
 	}}

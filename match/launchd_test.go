@@ -28,7 +28,7 @@ func TestChildrenOfLaunchd(t *testing.T) {
 		{"taken in", anyJob, job(reparented(platform.Yes)), orphan(Adopted, "adopted by launchd (1)")},
 		{"started by it", anyJob, job(reparented(platform.No)), spared(Service, "started by launchd itself")},
 		{"not to be told", anyJob, job(), spared(UnknownReason, "whether launchd (1) adopted or started it cannot be told")},
-		{"not to be told, followed pid dead", followed, proc(50, dead), orphan(Follows, "4242, which is not running")},
+		{"not to be told, followed pid dead", followed, proc(50, dead), orphan(Follows, "4242 (P), which is not running")},
 		{"not to be told, followed pid runs", followed, proc(50, mark("P=60")), spared(ParentRunning, "follows 60")},
 		{"started by it, followed pid dead", followed, proc(50, dead, reparented(platform.No)), spared(Service, "started by launchd itself")},
 		{"taken in, no owner", unowned, job(reparented(platform.Yes)), orphan(Unowned, "no running owner above it")},

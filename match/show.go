@@ -47,7 +47,7 @@ func (r *Rule) show(b *strings.Builder) {
 		b.WriteString("      - " + t.show() + "\n")
 	}
 	if r.OlderThan > 0 {
-		fmt.Fprintf(b, "    older_than: %s\n", duration(r.OlderThan))
+		fmt.Fprintf(b, "    older_than: %s\n", Duration(r.OlderThan))
 	}
 	fmt.Fprintf(b, "    action: %s\n    stop: %s\n", r.Action, r.Stop)
 }
@@ -73,11 +73,11 @@ func (m Marker) String() string {
 }
 
 func (s Stop) String() string {
-	return fmt.Sprintf("{grace: %s, confirm: %s}", duration(s.Grace), duration(s.Confirm))
+	return fmt.Sprintf("{grace: %s, confirm: %s}", Duration(s.Grace), Duration(s.Confirm))
 }
 
-// duration drops the zero units that time.Duration prints.
-func duration(d time.Duration) string {
+// Duration prints a duration without the zero units that time.Duration has: 1h, not 1h0m0s.
+func Duration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

@@ -324,10 +324,10 @@ func TestWhySomethingIsSpared(t *testing.T) {
 		      53`)
 	_, g := growAll(t, d.rows, platform.System{PID: planSelf, UID: planUser}, nil)
 	for pid, want := range map[int]match.Verdict{
-		50: {Rule: "follower", Reason: match.HostsLiveWork, Detail: "hosts 52, which follows 40, which is running"},
-		51: {Rule: "follower", Reason: match.HostsLiveWork, Detail: "hosts 52, which follows 40, which is running"},
-		52: {Rule: "session", Reason: match.ParentRunning, Detail: "follows 40, which is running"},
-		53: {Rule: "follower", Reason: match.ParentRunning, Detail: "below 52, which follows 40, which is running"},
+		50: {Rule: "follower", Reason: match.HostsLiveWork, Detail: "hosts 52, which follows 40 (S), which is running"},
+		51: {Rule: "follower", Reason: match.HostsLiveWork, Detail: "hosts 52, which follows 40 (S), which is running"},
+		52: {Rule: "session", Reason: match.ParentRunning, Detail: "follows 40 (S), which is running"},
+		53: {Rule: "follower", Reason: match.ParentRunning, Detail: "below 52, which follows 40 (S), which is running"},
 	} {
 		got := g.spared[pid]
 		if got.Orphan || got.PID != pid || got.Start != uint64(pid)*10 || got.Blocker != 40 || got.Rule != want.Rule || got.Reason != want.Reason || got.Detail != want.Detail {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"reaper/match"
 )
 
 // Job is a sweep that something else starts again and again.
@@ -44,7 +46,7 @@ func (j Job) validate() error {
 		return fmt.Errorf("%s is gone after this run: go install . first, and schedule what that installs", j.Program)
 	}
 	if j.Every < time.Minute || j.Every > 24*time.Hour || j.Every%time.Minute != 0 {
-		return fmt.Errorf("--every %s: give whole minutes from 1m to 24h", j.Every)
+		return fmt.Errorf("--every %s: give whole minutes from 1m to 24h", match.Duration(j.Every))
 	}
 	return nil
 }
@@ -59,7 +61,7 @@ func (j Job) argv() []string {
 
 // again is the command that prints this job.
 func (j Job) again(kind string) string {
-	argv := []string{j.Program, "schedule", kind, "--every", j.Every.String()}
+	argv := []string{j.Program, "schedule", kind, "--every", match.Duration(j.Every)}
 	for _, file := range j.Rules {
 		argv = append(argv, "--rules", file)
 	}
@@ -118,7 +120,7 @@ func cronTimes(every time.Duration) (string, error) {
 	case minutes%60 == 0 && 24%hours == 0:
 		return fmt.Sprintf("0 */%d * * *", hours), nil
 	}
-	return "", fmt.Errorf("--every %s: cron wants minutes that divide an hour, or hours that divide a day", every)
+	return "", fmt.Errorf("--every %s: cron wants minutes that divide an hour, or hours that divide a day", match.Duration(every))
 }
 
 func (j Job) systemd() string {
@@ -154,7 +156,7 @@ WantedBy=timers.target
 END_OF_UNIT
 systemctl --user daemon-reload
 systemctl --user enable --now reaper.timer
-`, j.again("systemd"), strings.Join(words, " "), j.Every, int(j.Every/time.Minute))
+`, j.again("systemd"), strings.Join(words, " "), match.Duration(j.Every), int(j.Every/time.Minute))
 }
 
 // systemdWord is one word of an ExecStart line. Variables are not replaced in

@@ -293,7 +293,7 @@ func (e *stopper) why(ctx context.Context, t *target) string {
 	case t.detail != "":
 		return t.detail
 	case slices.Contains(t.signals, "KILL"):
-		return fmt.Sprintf("still running %s after SIGKILL (state %c)", t.tree.stop.Confirm, t.row.State)
+		return fmt.Sprintf("still running %s after SIGKILL (state %c)", match.Duration(t.tree.stop.Confirm), t.row.State)
 	case t.doubt != "":
 		return t.doubt
 	case e.failed != nil && len(t.signals) == 0:

@@ -121,7 +121,7 @@ func TestStopVerifiesBeforeEachFurtherSignal(t *testing.T) {
 		world:   puts(with(orphan(100), onTerm(execs("MARK=300"))), with(orphan(101), child(100), onTerm(ignores))),
 		signals: "0s TERM group 100 by its leader, 0s TERM group 101 by its leader, 2s KILL group 101 by its leader",
 		members: "100 changed TERM, 101 stopped TERM+KILL",
-		says:    []string{"100: follows 300, which is running"},
+		says:    []string{"100: follows 300 (MARK), which is running"},
 	}, {
 		name: "the pid that it follows is held again since SIGTERM: no SIGKILL",
 		world: puts(with(orphan(100), onTerm(func(k *kernel, p *process) {

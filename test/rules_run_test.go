@@ -66,13 +66,13 @@ func TestExplainVerdicts(t *testing.T) {
 	canary, notes := lab.Canary(Spec{Env: []string{lab.Mark(x.dead)}, Leader: true})
 	all := []Proc{x.orphan, x.member, x.left, x.spared, x.kept, x.unmatched, x.young, x.odd, canary}
 	e := lab.explain(Run{}, all...)
-	follows := fmt.Sprintf("follows %d, which is not running", x.dead)
+	follows := fmt.Sprintf("follows %d (%s), which is not running", x.dead, lab.Parent)
 	protect := "matches protect: lab-kept-" + lab.Tag
 	for i, want := range [][4]string{
 		{"orphan", "lab", "", follows},
 		{"member", "lab", "", fmt.Sprintf("goes with the orphan %d: %s", x.orphan.PID, follows)},
 		{"left-behind", "", "protected", fmt.Sprintf("in the tree of the orphan %d, %s", x.orphan.PID, protect)},
-		{"spared", "lab", "parent-running", fmt.Sprintf("follows %d, which is running", x.live.PID)},
+		{"spared", "lab", "parent-running", fmt.Sprintf("follows %d (%s), which is running", x.live.PID, lab.Parent)},
 		{"spared", "lab", "protected", protect},
 		{"unmatched", "", "", "no rule matches it"},
 		{"spared", "aged", "too-young", e.Explained[6].Detail},
@@ -81,7 +81,7 @@ func TestExplainVerdicts(t *testing.T) {
 	} {
 		x.verdict(e.Explained[i], want[0], want[1], want[2], want[3])
 	}
-	if !strings.HasSuffix(e.Explained[6].Detail, "old, the rule asks for 1h0m0s") {
+	if !strings.HasSuffix(e.Explained[6].Detail, "old, the rule asks for 1h") {
 		t.Errorf("too young: %s", e.Explained[6].Detail)
 	}
 	if !e.DryRun || e.Totals.Orphans != 2 || e.Totals.Processes != 3 || len(e.Spared) != 3 || len(e.LeftBehind) != 1 {
@@ -115,14 +115,14 @@ func TestExplainAnswers(t *testing.T) {
 	e := lab.explain(Run{}, x.orphan, x.spared, x.young, x.odd)
 	mine, follows := func(i int) RuleAnswer { return e.Explained[i].Rules[0] }, "follows: "+lab.Parent
 	want := []TestAnswer{
-		{follows, "yes", "", fmt.Sprintf("follows %d, which is not running", x.dead), true},
+		{follows, "yes", "", fmt.Sprintf("follows %d (%s), which is not running", x.dead, lab.Parent), true},
 		{"adopted", "yes", "", "adopted by " + initName + " (1)", false},
 	}
 	if got := mine(0); !got.Matches || got.Marker != fmt.Sprintf("carries %s=%d", lab.Parent, x.dead) || !slices.Equal(got.Tests, want) {
 		t.Errorf("orphan: %+v", got)
 	}
 	want = []TestAnswer{
-		{follows, "no", "parent-running", fmt.Sprintf("follows %d, which is running", x.live.PID), true},
+		{follows, "no", "parent-running", fmt.Sprintf("follows %d (%s), which is running", x.live.PID, lab.Parent), true},
 		{"adopted", "yes", "", "adopted by " + initName + " (1)", false},
 	}
 	if got := mine(1); !got.Matches || !slices.Equal(got.Tests, want) {
@@ -132,7 +132,7 @@ func TestExplainAnswers(t *testing.T) {
 	if !aged.Matches || aged.Command != "matches sleep" || len(aged.Tests) != 3 || !strings.HasPrefix(aged.OlderThan, "too young: ") {
 		t.Fatalf("young: %+v", aged)
 	}
-	if gone, over := aged.Tests[0], aged.Tests[1]; gone.Answer != "abstains" || over.Answer != "abstains" || !strings.HasSuffix(over.Detail, ", not over 10 GiB") {
+	if gone, over := aged.Tests[0], aged.Tests[1]; gone.Answer != "abstains" || over.Answer != "abstains" || !strings.HasSuffix(over.Detail, ", not over the rule's 10 GiB") {
 		t.Errorf("abstain: %+v %+v", gone, over)
 	}
 	if unowned := aged.Tests[2]; unowned.Answer != "yes" || !unowned.Decides || unowned.Detail != "no running lab-owner above it, adopted by "+initName+" (1)" {
@@ -159,9 +159,9 @@ func TestExplainOtherUsers(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	e = lab.explain(Run{Args: []string{"--all-users"}}, x.others)
-	x.verdict(e.Explained[0], "orphan", "lab", "", fmt.Sprintf("follows %d, which is not running", x.dead))
+	x.verdict(e.Explained[0], "orphan", "lab", "", fmt.Sprintf("follows %d (%s), which is not running", x.dead, lab.Parent))
 	e = lab.explain(Run{UID: nobody}, x.others, x.unreadable, x.orphan)
-	x.verdict(e.Explained[0], "orphan", "lab", "", fmt.Sprintf("follows %d, which is not running", x.dead))
+	x.verdict(e.Explained[0], "orphan", "lab", "", fmt.Sprintf("follows %d (%s), which is not running", x.dead, lab.Parent))
 	for i, guard := range map[int]string{1: "environment-unreadable", 2: "other-user"} {
 		x.verdict(e.Explained[i], "unmatched", "", "", "no rule matches it: its environment cannot be read")
 		if e.Explained[i].Guard != guard || e.Explained[i].Rules[0].Marker != "its environment cannot be read" {
@@ -189,7 +189,7 @@ func TestExplainText(t *testing.T) {
 	}
 	would := fmt.Sprintf("  a sweep would signal 2 processes: %d, %d\n", x.orphan.PID, x.member.PID)
 	none := "  rule aged does not match\n    command: matches none of the rule's patterns\n    marker: carries none of the rule's markers\n"
-	matches := fmt.Sprintf("  rule lab matches\n    command: any command\n    marker: carries %[1]s=%[2]d\n    follows: %[1]s: yes, follows %[2]d, which is not running  <- decides\n    adopted: yes, adopted by labinit (1)\n", lab.Parent, x.dead)
+	matches := fmt.Sprintf("  rule lab matches\n    command: any command\n    marker: carries %[1]s=%[2]d\n    follows: %[1]s: yes, follows %[2]d (%[1]s), which is not running  <- decides\n    adopted: yes, adopted by labinit (1)\n", lab.Parent, x.dead)
 	want := fmt.Sprintf(`%d  %s
   parent %d, group %d, session %d…
   rule lab does not match
@@ -198,10 +198,10 @@ func TestExplainText(t *testing.T) {
   rule aged does not match
     command: matches sleep
     marker: carries none of the rule's markers
-  verdict: member by rule lab: goes with the orphan %d: follows %d, which is not running
-`, x.member.PID, strings.Join(lab.Sleep(900), " "), x.orphan.PID, x.orphan.PID, x.orphan.PID, x.orphan.PID, x.dead) + would +
+  verdict: member by rule lab: goes with the orphan %d: follows %d (%s), which is not running
+`, x.member.PID, strings.Join(lab.Sleep(900), " "), x.orphan.PID, x.orphan.PID, x.orphan.PID, x.orphan.PID, x.dead, lab.Parent) + would +
 		fmt.Sprintf("%d  lab-forker\n  parent 1, group %d, session %d…\n", x.orphan.PID, x.orphan.PID, x.orphan.PID) + matches + none +
-		fmt.Sprintf("  verdict: orphan by rule lab: follows %d, which is not running\n", x.dead) + would +
+		fmt.Sprintf("  verdict: orphan by rule lab: follows %d (%s), which is not running\n", x.dead, lab.Parent) + would +
 		fmt.Sprintf("%d  lab-kept-%s\n  parent 1, group %d, session %d…\n  never touched (protected): matches protect: lab-kept-%s\n", x.kept.PID, lab.Tag, x.kept.PID, x.kept.PID, lab.Tag) + matches + none +
 		fmt.Sprintf("  verdict: spared by rule lab (protected): matches protect: lab-kept-%s\n", lab.Tag)
 	if got := age(res.Stdout); got != want || res.Stderr != "" {

@@ -99,7 +99,7 @@ func TestLogTellsTheDecision(t *testing.T) {
 	for _, p := range []Proc{orphan, below[0]} {
 		e := told[p.PID]
 		if e.Level != "info" || e.Rule != "lab" || e.Start != p.Start || e.Orphan != orphan.PID || e.Outcome != "stopped" ||
-			!slices.Contains(e.Signals, "TERM") || e.Why != fmt.Sprintf("follows %d, which is not running", dead) || len(e.Command) == 0 {
+			!slices.Contains(e.Signals, "TERM") || e.Why != fmt.Sprintf("follows %d (%s), which is not running", dead, lab.Parent) || len(e.Command) == 0 {
 			t.Errorf("%s: %+v", p, e)
 		}
 	}
