@@ -125,7 +125,7 @@ func (e *Explanation) keepOnly(pids []int) {
 	}
 	r := e.Report
 	orphans, spared, left := r.Orphans, r.Spared, r.LeftBehind
-	r.Orphans, r.Spared, r.LeftBehind, r.Totals = []Orphan{}, []Spared{}, []Left{}, Totals{}
+	r.Orphans, r.Spared, r.LeftBehind, r.Totals = []Orphan{}, []Spared{}, []LeftBehind{}, Totals{}
 	for _, o := range orphans {
 		for _, m := range o.Members {
 			if named[m.PID] {

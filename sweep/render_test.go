@@ -111,7 +111,7 @@ func example(name string) *Report {
 	}
 	r := &Report{
 		Schema: 1, Version: "0.1.0", Rules: "/r.yaml", PIDNamespace: "nested", Census: platform.Counts{Processes: 412, Unreadable: 3, Overwritten: 1},
-		Orphans: []Orphan{}, LeftBehind: []Left{{510, 9, 481, match.Protected, printable("matches protect: " + name)}},
+		Orphans: []Orphan{}, LeftBehind: []LeftBehind{{Left{510, 9, 481, match.Protected, printable("matches protect: " + name)}, command(&platform.Process{Argv: []string{name}})}},
 		Spared: []Spared{
 			{502, 8, "roost-tests", match.ParentRunning, printable("follows 4300, which is running " + name), command(&platform.Process{Argv: []string{name}})},
 			{503, 8, "roost-tests", match.OtherUser, "belongs to user 7; --all-users would judge it", []string{"x"}},

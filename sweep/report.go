@@ -27,7 +27,7 @@ type Report struct {
 	Cut          bool            `json:"census_cut,omitempty"` // the deadline ended the first or the last reading early, or the last one failed
 	Orphans      []Orphan        `json:"orphans"`
 	Spared       []Spared        `json:"spared"`
-	LeftBehind   []Left          `json:"left_behind"`
+	LeftBehind   []LeftBehind    `json:"left_behind"`
 	Totals       Totals          `json:"totals"`
 	Refused      string          `json:"refused,omitempty"` // why nothing was done
 	Exit         int             `json:"exit"`
@@ -62,16 +62,24 @@ type Why struct {
 
 // Member is one process of an orphan's tree.
 type Member struct {
-	PID     int      `json:"pid"`
-	Start   uint64   `json:"start"`
-	PPID    int      `json:"ppid"`
-	PGID    int      `json:"pgid"`
+	PID      int      `json:"pid"`
+	Start    uint64   `json:"start"`
+	PPID     int      `json:"ppid"`
+	PGID     int      `json:"pgid"`
+	AgeS     float64  `json:"age_s"` // 0 where it was born after the first reading
+	Command  []string `json:"command"`
+	RSSBytes uint64   `json:"rss_bytes"` // when it was first seen
+	By       string   `json:"by"`        // group or pid
+	Signals  []string `json:"signals"`
+	Outcome  Outcome  `json:"outcome"`
+	Detail   string   `json:"detail,omitempty"`
+	TookMS   *float64 `json:"took_ms,omitempty"` // from its first signal to its exit
+}
+
+// LeftBehind is a process of a tree that is left alone, with its command.
+type LeftBehind struct {
+	Left
 	Command []string `json:"command"`
-	By      string   `json:"by"` // group or pid
-	Signals []string `json:"signals"`
-	Outcome Outcome  `json:"outcome"`
-	Detail  string   `json:"detail,omitempty"`
-	TookMS  *float64 `json:"took_ms,omitempty"` // from its first signal to its exit
 }
 
 // Spared is a matched process that is not stopped.
@@ -99,7 +107,7 @@ func (p *plan) report() *Report {
 		Schema: 1, Version: p.s.o.Version, Rules: p.s.o.Rules.Source, BootID: p.s.system.BootID, PIDNamespace: "initial",
 		Started: p.started.UTC().Format("2006-01-02T15:04:05.000Z"),
 		Census:  p.reading.census.Counts, Cut: p.reading.census.Cut || p.cut || p.failed != nil && !errors.Is(p.failed, context.Canceled),
-		Orphans: []Orphan{}, Spared: []Spared{}, LeftBehind: []Left{},
+		Orphans: []Orphan{}, Spared: []Spared{}, LeftBehind: []LeftBehind{},
 	}
 	if p.s.system.Nested {
 		r.PIDNamespace = "nested"
@@ -114,7 +122,7 @@ func (p *plan) report() *Report {
 	}
 	for _, l := range p.left {
 		l.Detail = printable(l.Detail)
-		r.LeftBehind = append(r.LeftBehind, l)
+		r.LeftBehind = append(r.LeftBehind, LeftBehind{l, p.commandOf(l.PID)})
 	}
 	if r.Totals.Unconfirmed+r.Totals.Denied > 0 || r.Cut {
 		r.Exit = ExitLeft
@@ -144,7 +152,7 @@ func (p *plan) orphan(tr *tree) Orphan {
 	root := tr.targets[0]
 	o := Orphan{
 		Rule: tr.root.Rule, PID: tr.root.PID, Start: tr.root.Start, PPID: root.row.PPID, PGID: root.row.PGID, SID: root.row.SID,
-		User: root.usage.User, AgeS: p.reading.world.Age(tr.root.Start).Seconds(), Command: command(&root.row),
+		User: root.usage.User, AgeS: p.age(tr.root.Start), Command: command(&root.row),
 		Markers: map[string]string{}, Why: Why{tr.root.Test, printable(tr.root.Detail)},
 		Action: tr.root.Action, Outcome: tr.outcome(),
 	}
@@ -156,15 +164,15 @@ func (p *plan) orphan(tr *tree) Orphan {
 	for _, t := range tr.targets {
 		o.RSSBytes += t.usage.RSS
 		o.SwapBytes += t.usage.Swap
-		o.Members = append(o.Members, t.member())
+		o.Members = append(o.Members, t.member(p.age(t.row.Start)))
 	}
 	return o
 }
 
-func (t *target) member() Member {
+func (t *target) member(age float64) Member {
 	m := Member{
-		PID: t.row.PID, Start: t.row.Start, PPID: t.row.PPID, PGID: t.row.PGID, Command: command(&t.row),
-		By: "pid", Signals: append([]string{}, t.signals...), Outcome: t.outcome, Detail: printable(t.detail),
+		PID: t.row.PID, Start: t.row.Start, PPID: t.row.PPID, PGID: t.row.PGID, AgeS: age,
+		Command: command(&t.row), RSSBytes: t.usage.RSS, By: "pid", Signals: append([]string{}, t.signals...), Outcome: t.outcome, Detail: printable(t.detail),
 	}
 	if t.group {
 		m.By = "group"
@@ -177,11 +185,17 @@ func (t *target) member() Member {
 }
 
 func (p *plan) sparedOne(v match.Verdict) Spared {
-	s := Spared{PID: v.PID, Start: v.Start, Rule: v.Rule, Reason: v.Reason, Detail: printable(v.Detail), Command: []string{}}
-	if row := p.reading.table.Get(v.PID); row != nil {
-		s.Command = command(row)
+	return Spared{PID: v.PID, Start: v.Start, Rule: v.Rule, Reason: v.Reason, Detail: printable(v.Detail), Command: p.commandOf(v.PID)}
+}
+
+// age is in seconds at the end of the first reading.
+func (p *plan) age(start uint64) float64 { return p.reading.world.Age(start).Seconds() }
+
+func (p *plan) commandOf(pid int) []string {
+	if row := p.reading.table.Get(pid); row != nil {
+		return command(row)
 	}
-	return s
+	return []string{}
 }
 
 // command is a process's argument list as it can be shown: its name in brackets

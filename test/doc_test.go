@@ -63,16 +63,18 @@ type Why struct {
 }
 
 type Member struct {
-	PID     int      `json:"pid"`
-	Start   uint64   `json:"start"`
-	PPID    int      `json:"ppid"`
-	PGID    int      `json:"pgid"`
-	Command []string `json:"command"`
-	By      string   `json:"by"`
-	Signals []string `json:"signals"`
-	Outcome string   `json:"outcome"`
-	TookMS  *float64 `json:"took_ms,omitempty"`
-	Detail  string   `json:"detail,omitempty"`
+	PID      int      `json:"pid"`
+	Start    uint64   `json:"start"`
+	PPID     int      `json:"ppid"`
+	PGID     int      `json:"pgid"`
+	AgeS     float64  `json:"age_s"`
+	Command  []string `json:"command"`
+	RSSBytes uint64   `json:"rss_bytes"`
+	By       string   `json:"by"`
+	Signals  []string `json:"signals"`
+	Outcome  string   `json:"outcome"`
+	TookMS   *float64 `json:"took_ms,omitempty"`
+	Detail   string   `json:"detail,omitempty"`
 }
 
 type Spared struct {
@@ -85,11 +87,12 @@ type Spared struct {
 }
 
 type Left struct {
-	PID    int    `json:"pid"`
-	Start  uint64 `json:"start"`
-	Orphan int    `json:"orphan"`
-	Reason string `json:"reason"`
-	Detail string `json:"detail"`
+	PID     int      `json:"pid"`
+	Start   uint64   `json:"start"`
+	Orphan  int      `json:"orphan"`
+	Reason  string   `json:"reason"`
+	Detail  string   `json:"detail"`
+	Command []string `json:"command"`
 }
 
 type Totals struct {

@@ -43,6 +43,7 @@ func (d *Doc) complaints(exit int, args []string) complaints {
 	}
 	for _, l := range d.LeftBehind {
 		c.unless(slices.Contains(reasons, l.Reason), "left behind %d: unknown reason %q", l.PID, l.Reason)
+		c.unless(len(l.Command) > 0, "left behind %d: no command", l.PID)
 	}
 	c.identities(d)
 	c.totals(d)
@@ -51,14 +52,16 @@ func (d *Doc) complaints(exit int, args []string) complaints {
 }
 
 func (c *complaints) orphan(d *Doc, o Orphan) {
-	worst, own := len(outcomes), false
+	worst, own, rss := len(outcomes), false, uint64(0)
 	for _, m := range o.Members {
 		rank := slices.Index(outcomes, m.Outcome)
 		c.unless(rank >= 0, "member %d: unknown outcome %q", m.PID, m.Outcome)
 		worst = min(worst, rank)
-		own = own || m.PID == o.PID && m.Start == o.Start
+		own = own || m.PID == o.PID && m.Start == o.Start && m.AgeS == o.AgeS
+		rss += m.RSSBytes
 		c.member(d, o, m)
 	}
+	c.unless(rss == o.RSSBytes, "orphan %d: %d bytes, its members %d", o.PID, o.RSSBytes, rss)
 	c.unless(own, "orphan %d is no member of its own tree", o.PID)
 	c.unless(worst >= 0 && worst < len(outcomes) && outcomes[worst] == o.Outcome, "orphan %d: outcome %q is not its worst member's", o.PID, o.Outcome)
 	c.unless(slices.Contains([]string{"stop", "report"}, o.Action), "orphan %d: action %q", o.PID, o.Action)
