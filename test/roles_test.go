@@ -53,7 +53,9 @@ func init() {
 		"subreaper":    playSubreaper,    // reap|keep LAUNCHES: adopts them, says their pids
 		"zombiekeeper": playZombieKeeper, // says the pid of a zombie child
 		"tracer":       playTracer,       // PID: keeps it from ever exiting
+		"joiner":       playJoiner,       // FIFO FIFO: goes into the groups that the first names, says so on the second
 		"nsinit":       playNamespaceInit,
+		"step":         playStep, // FIFO FIFO LAUNCH: runs it call by call
 	}
 }
 

@@ -26,6 +26,7 @@ type Spec struct {
 	Env       []string // entries after the lab's own
 	Bare      bool     // no entries of the lab's own, not even the tag
 	Leader    bool     // leads a session and group of its own
+	Group     bool     // leads a group of its own in the session of what started it
 	Adopted   bool     // adopted by pid 1, what started it has exited
 	UID       int      // 0: as the tests
 	Dir       string
@@ -42,6 +43,7 @@ type launch struct {
 	Argv, Env []string
 	Dir, TTY  string
 	Leader    bool
+	Group     bool
 	Namespace bool
 	UID       int
 	Blocked   uint64 // signals, see signalBit
@@ -62,7 +64,7 @@ func (l launch) start() (*os.Process, error) {
 	if l.Blocked != 0 {
 		defer blockSignals(l.Blocked)()
 	}
-	sys := &syscall.SysProcAttr{Setsid: l.Leader, Setctty: l.TTY != ""}
+	sys := &syscall.SysProcAttr{Setsid: l.Leader, Setpgid: l.Group, Setctty: l.TTY != ""}
 	if l.Namespace {
 		sys.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	}
@@ -98,7 +100,7 @@ func (l *Lab) environ() []string {
 // launch looks everything up; ready is nil unless a role will say something.
 func (l *Lab) launch(s Spec) (launch, *fifo) {
 	l.t.Helper()
-	out := launch{Exe: s.Exe, Argv: s.Argv, Dir: s.Dir, TTY: s.TTY, Leader: s.Leader, Namespace: s.Namespace, UID: s.UID}
+	out := launch{Exe: s.Exe, Argv: s.Argv, Dir: s.Dir, TTY: s.TTY, Leader: s.Leader, Group: s.Group, Namespace: s.Namespace, UID: s.UID}
 	if s.UID != 0 {
 		l.needUser(s.UID)
 	}
