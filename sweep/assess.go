@@ -143,7 +143,7 @@ func (e *stopper) addTree(root match.Verdict) *tree {
 }
 
 func (e *stopper) add(tr *tree, row *platform.Process) *target {
-	t := &target{row: *row, tree: tr, usage: e.s.m.Usage(row.PID)}
+	t := &target{row: *row, parent: row.PPID, tree: tr, usage: e.s.m.Usage(row.PID)}
 	tr.targets = append(tr.targets, t)
 	e.known[row.ID()] = t
 	return t

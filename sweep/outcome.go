@@ -27,6 +27,7 @@ var worst = []Outcome{Unconfirmed, Denied, Recycled, Changed, Stopped, Vanished,
 // target is one process of a tree through the whole sweep.
 type target struct {
 	row     platform.Process // as last read
+	parent  int              // when it was first seen
 	usage   platform.Usage
 	tree    *tree
 	handle  Handle

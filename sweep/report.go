@@ -73,6 +73,7 @@ type Member struct {
 	Signals  []string `json:"signals"`
 	Outcome  Outcome  `json:"outcome"`
 	Detail   string   `json:"detail,omitempty"`
+	Parent   int      `json:"-"`                 // when it was first seen: ppid is as last read
 	TookMS   *float64 `json:"took_ms,omitempty"` // from its first signal to its exit
 }
 
@@ -104,7 +105,7 @@ type Totals struct {
 
 func (p *plan) report() *Report {
 	r := &Report{
-		Schema: 1, Version: p.s.o.Version, Rules: p.s.o.Rules.Source, BootID: p.s.system.BootID, PIDNamespace: "initial",
+		Schema: 1, Version: p.s.o.Version, Rules: printable(p.s.o.Rules.Source), BootID: p.s.system.BootID, PIDNamespace: "initial",
 		Started: p.started.UTC().Format("2006-01-02T15:04:05.000Z"),
 		Census:  p.reading.census.Counts, Cut: p.reading.census.Cut || p.cut || p.failed != nil && !errors.Is(p.failed, context.Canceled),
 		Orphans: []Orphan{}, Spared: []Spared{}, LeftBehind: []LeftBehind{},
@@ -172,7 +173,7 @@ func (p *plan) orphan(tr *tree) Orphan {
 func (t *target) member(age float64) Member {
 	m := Member{
 		PID: t.row.PID, Start: t.row.Start, PPID: t.row.PPID, PGID: t.row.PGID, AgeS: age,
-		Command: command(&t.row), RSSBytes: t.usage.RSS, By: "pid", Signals: append([]string{}, t.signals...), Outcome: t.outcome, Detail: printable(t.detail),
+		Command: command(&t.row), RSSBytes: t.usage.RSS, By: "pid", Signals: append([]string{}, t.signals...), Outcome: t.outcome, Detail: printable(t.detail), Parent: t.parent,
 	}
 	if t.group {
 		m.By = "group"

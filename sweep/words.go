@@ -2,8 +2,103 @@ package sweep
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"reaper/match"
 )
+
+// sentence sums the report up: what would go or what went, what is left, what was spared and why.
+func (r *Report) sentence() string {
+	if r.Nothing != "" {
+		return r.Nothing
+	}
+	if len(r.Orphans) == 0 {
+		return "no orphans among " + count(r.Census.Processes, "process", "processes") + r.source() + r.sparedPart()
+	}
+	trees := count(r.Totals.Orphans, "orphan", "orphans")
+	if r.Orphans[0].Why.Test == match.Named {
+		trees = count(r.Totals.Orphans, "tree", "trees")
+	}
+	whole := trees + ", " + count(r.Totals.Processes, "process", "processes") + ", " + r.memory()
+	var parts []string
+	outcomes := map[Outcome]int{}
+	for _, o := range r.Orphans {
+		for _, m := range o.Members {
+			outcomes[m.Outcome]++
+		}
+	}
+	for _, o := range []Outcome{WouldStop, Stopped, Vanished, Unconfirmed, Denied, Changed, Recycled, Reported} {
+		if n := outcomes[o]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, inWords(o)))
+		}
+	}
+	switch {
+	case outcomes[WouldStop] > 0 && r.Refused != "":
+		return whole + ": nothing was stopped" + r.sparedPart()
+	case outcomes[WouldStop] == r.Totals.Processes:
+		return whole + " would be stopped" + r.sparedPart()
+	case outcomes[Stopped] == r.Totals.Processes:
+		return whole + " stopped" + r.sparedPart()
+	}
+	return whole + ": " + strings.Join(parts, ", ") + r.sparedPart()
+}
+
+// inWords says of an outcome what its name alone does not.
+func inWords(o Outcome) string {
+	switch o {
+	case WouldStop:
+		return "would be stopped"
+	case Vanished:
+		return "vanished (exited before any signal)"
+	case Unconfirmed:
+		return "stop unconfirmed (may still run)"
+	case Reported:
+		return "reported (left running)"
+	}
+	return spaced(string(o))
+}
+
+// memory is what all trees hold: the sum of the RSS column, and what is swapped out.
+func (r *Report) memory() string {
+	swap := uint64(0)
+	for _, o := range r.Orphans {
+		swap += o.SwapBytes
+	}
+	if swap == 0 {
+		return match.Size(r.Totals.RSSBytes)
+	}
+	return match.Size(r.Totals.RSSBytes) + " and " + match.Size(swap) + " of swap"
+}
+
+// source names the rules where nothing else tells that any were in force.
+func (r *Report) source() string {
+	if r.Rules == "" {
+		return ""
+	}
+	return " (rules: " + r.Rules + ")"
+}
+
+func (r *Report) sparedPart() string {
+	if len(r.Spared) == 0 {
+		return ""
+	}
+	reasons := map[match.Reason]int{}
+	for _, s := range r.Spared {
+		reasons[s.Reason]++
+	}
+	var words []string
+	for _, reason := range rank {
+		switch n := reasons[reason]; {
+		case n == len(r.Spared):
+			words = append(words, spaced(string(reason)))
+		case n > 0:
+			words = append(words, fmt.Sprintf("%d %s", n, spaced(string(reason))))
+		}
+	}
+	return fmt.Sprintf("; %d spared (%s)", len(r.Spared), strings.Join(words, ", "))
+}
 
 func count(n int, one, many string) string {
 	if n == 1 {
@@ -12,17 +107,25 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Age prints seconds by their two largest units: "2d 3h", "5m 10s", "12s".
+// Age prints seconds by their two largest units: "2d 3h", "5m 10s", "12s", "1h".
 func Age(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
-	s := int(d.Seconds())
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 3600:
-		return fmt.Sprintf("%dm %ds", s/60, s%60)
-	case s < 86400:
-		return fmt.Sprintf("%dh %dm", s/3600, s%3600/60)
+	s := int64(time.Duration(seconds * float64(time.Second)).Round(time.Second).Seconds())
+	units := []struct {
+		name string
+		size int64
+	}{{"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}}
+	i := slices.IndexFunc(units, func(u struct {
+		name string
+		size int64
+	}) bool {
+		return s >= u.size
+	})
+	if i < 0 {
+		return "0s"
 	}
-	return fmt.Sprintf("%dd %dh", s/86400, s%86400/3600)
+	first := fmt.Sprintf("%d%s", s/units[i].size, units[i].name)
+	if i+1 == len(units) || s%units[i].size/units[i+1].size == 0 {
+		return first
+	}
+	return fmt.Sprintf("%s %d%s", first, s%units[i].size/units[i+1].size, units[i+1].name)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -205,25 +206,40 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// One line is an orphan; --verbose adds its members and other users' processes.
+// Guards that each process is one line, with its own age and memory in the
+// document: a member that is like no other is there by its pid, four that are
+// alike are a line of their number, and --verbose has each of them.
 func TestVerboseShowsMembers(t *testing.T) {
 	lab := newLab(t)
-	forker, below := lab.Forker(Spec{Env: []string{lab.Mark(lab.Dead())}, Adopted: true, Leader: true}, "once", Spec{Argv: lab.Sleep(900)})
-	lines := func(args ...string) (of [2]int) {
+	alike := []Spec{{Argv: lab.Sleep(900)}, {Argv: lab.Sleep(900)}, {Argv: lab.Sleep(900)}, {Argv: lab.Sleep(900)}, {Argv: []string{"cat", lab.fifo().path}}}
+	forker, below := lab.Forker(Spec{Env: []string{lab.Mark(lab.Dead())}, Adopted: true, Leader: true}, "once", alike...)
+	lines := func(args ...string) (of []int, folded int) {
+		of = make([]int, len(below)+1)
 		res := lab.Run(Run{Args: append(args, "--dry-run"), Text: true, Status: 0})
 		for line := range strings.Lines(res.Stdout) {
-			for i, p := range []Proc{forker, below[0]} {
-				for _, field := range strings.Fields(line) {
-					if field == itoa(p.PID) {
-						of[i]++
-					}
+			fields := strings.Fields(line)
+			for i, p := range append([]Proc{forker}, below...) {
+				if len(fields) > 2 && fields[2] == itoa(p.PID) {
+					of[i]++
 				}
 			}
+			if strings.HasPrefix(line, "would stop ") && strings.Contains(line, " 4 × ") {
+				folded++
+			}
 		}
-		return of
+		return of, folded
 	}
-	if plain, verbose := lines(), lines("--verbose"); plain != [2]int{1, 0} || verbose != [2]int{1, 1} {
-		t.Errorf("lines of the orphan and its member: %v, verbose %v", plain, verbose)
+	if plain, folded := lines(); !slices.Equal(plain, []int{1, 0, 0, 0, 0, 1}) || folded != 1 {
+		t.Errorf("lines of the orphan and its members: %v, folded %d", plain, folded)
+	}
+	if verbose, folded := lines("--verbose"); !slices.Equal(verbose, []int{1, 1, 1, 1, 1, 1}) || folded != 0 {
+		t.Errorf("--verbose: lines of the orphan and its members: %v, folded %d", verbose, folded)
+	}
+	res := lab.DryRun()
+	for _, p := range below {
+		if _, m := res.member(p); m == nil || m.RSSBytes == 0 || m.RSSBytes >= res.Doc.Orphans[0].Members[0].RSSBytes {
+			t.Errorf("%s: %+v", p, m)
+		}
 	}
 }
 

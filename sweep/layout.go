@@ -1,0 +1,433 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"reaper/match"
+)
+
+// A report as text: each process is one line of cells, in the order in which one
+// asks: what would go, since when, how much it holds, what it is. Below the
+// processes that a sentence holds for stands that sentence. A dry run and what
+// the sweep then did have the same lines in the same order.
+
+// row is the line of one process, or of several alike; of a sentence below them;
+// or of a heading.
+type row struct {
+	outcome       string // first cell; painted where it tells how something ended
+	how           Outcome
+	pid, age, rss string
+	tree          string // lines that draw the tree
+	group         string // that it is in the tree by
+	argv          []string
+	sentence      string
+	heading       string
+}
+
+// layout collects the rows of a report.
+type layout struct {
+	report *Report
+	view   View
+	rules  int // how many rules have something to show
+	folded bool
+	rows   []row
+}
+
+// lay puts a report into rows.
+func lay(r *Report, v View) []row {
+	l := &layout{report: r, view: v}
+	l.countRules()
+	if len(r.Orphans) > 0 {
+		if r.Rules != "" && r.Orphans[0].Why.Test != match.Named {
+			l.heading("rules: " + r.Rules)
+		}
+		l.orphans()
+		l.left()
+	}
+	if !v.Quiet {
+		l.spared()
+	}
+	if len(l.rows) > 0 {
+		l.heading("")
+	}
+	l.notes()
+	l.heading(r.sentence())
+	return l.rows
+}
+
+func (l *layout) heading(s string) { l.rows = append(l.rows, row{heading: s}) }
+
+func (l *layout) say(label, sentence string) {
+	l.rows = append(l.rows, row{sentence: label + ": " + sentence})
+}
+
+func (l *layout) countRules() {
+	rules := map[string]bool{}
+	for _, o := range l.report.Orphans {
+		rules[o.Rule] = true
+	}
+	for _, s := range l.report.Spared {
+		rules[s.Rule] = true
+	}
+	l.rules = len(rules)
+}
+
+// orphans are grouped by rule, each group the oldest first; those that are alike
+// come as one, before the others.
+func (l *layout) orphans() {
+	byRule := map[string][]*node{}
+	var names []string
+	for i := range l.report.Orphans {
+		o := &l.report.Orphans[i]
+		if byRule[o.Rule] == nil {
+			names = append(names, o.Rule)
+		}
+		byRule[o.Rule] = append(byRule[o.Rule], treeOf(o))
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		trees := byRule[name]
+		slices.SortStableFunc(trees, older)
+		if i > 0 {
+			l.heading("")
+		}
+		if i == 0 {
+			l.rows = append(l.rows, row{outcome: "OUTCOME", pid: "PID", age: "AGE", rss: "RSS", argv: []string{"COMMAND"}})
+		}
+		if name != "" {
+			l.heading("rule " + name + l.subtotal(trees))
+		}
+		if !l.view.Verbose {
+			trees = fold(trees, foldFrom)
+		}
+		for _, group := range l.together(trees) {
+			l.group(group)
+		}
+	}
+}
+
+// subtotal sums a rule's trees up where there is more than one rule.
+func (l *layout) subtotal(trees []*node) string {
+	if l.rules < 2 {
+		return ""
+	}
+	processes, rss := 0, uint64(0)
+	for _, tree := range trees {
+		tree.eachMember(func(m Member) { processes, rss = processes+1, rss+m.RSSBytes })
+	}
+	return fmt.Sprintf(": %s, %s, %s", count(len(trees), "orphan", "orphans"), count(processes, "process", "processes"), match.Size(rss))
+}
+
+// together groups the trees that share a sentence; folded ones that have several
+// of them by the test that proved them.
+func (l *layout) together(trees []*node) [][]*node {
+	var groups [][]*node
+	at := map[string]int{}
+	slices.SortStableFunc(trees, func(a, b *node) int { return -compareBool(a.count > 1, b.count > 1) })
+	for _, tree := range trees {
+		var details []string
+		for _, o := range tree.orphans {
+			details = append(details, o.Why.Detail)
+		}
+		o := tree.orphans[0]
+		key := fmt.Sprint(o.Why.Test, "\x00", o.User, "\x00", o.Action, "\x00", shared(details))
+		if l.view.Verbose {
+			key += fmt.Sprint(o.Markers)
+		}
+		i, ok := at[key]
+		if !ok {
+			i = len(groups)
+			at[key], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], tree)
+	}
+	return groups
+}
+
+// group is some trees, and below them why they are orphans and what else holds
+// for all of them.
+func (l *layout) group(trees []*node) {
+	var all []*Orphan
+	var details []string
+	for _, tree := range trees {
+		l.draw(tree, "", "")
+		for _, o := range tree.orphans {
+			all, details = append(all, o), append(details, o.Why.Detail)
+		}
+	}
+	why := alike(details)
+	if all[0].Why.Test == match.Over {
+		why += " (a bound that the rule sets, owned or not)"
+	}
+	l.say("why", why)
+	if all[0].Action == match.ActionReport {
+		l.say("left running", "the rule's action is report")
+	}
+	if how := oneByOne(trees); how != "" {
+		l.say("how", how)
+	}
+	if l.users() {
+		l.say("user", all[0].User)
+	}
+	if l.view.Verbose && len(all[0].Markers) > 0 {
+		l.say("carries", markers(all[0].Markers))
+	}
+}
+
+// users says whether the orphans are of more than one user.
+func (l *layout) users() bool {
+	return slices.ContainsFunc(l.report.Orphans, func(o Orphan) bool { return o.User != l.report.Orphans[0].User })
+}
+
+// alike is the first of the sentences, and how many others there are.
+func alike(details []string) string {
+	different := map[string]bool{}
+	for _, d := range details {
+		different[d] = true
+	}
+	if n := len(different) - 1; n > 0 {
+		return fmt.Sprintf("%s, and %d more like it", details[0], n)
+	}
+	return details[0]
+}
+
+// shared is the sentence that all have, "" where they differ.
+func shared(details []string) string {
+	for _, d := range details {
+		if d != details[0] {
+			return ""
+		}
+	}
+	return details[0]
+}
+
+func markers(of map[string]string) string {
+	var all []string
+	for name, value := range of {
+		all = append(all, name+"="+value)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// oneByOne says which of the trees' processes get their signal by themselves and
+// not as a whole group, "" where none does.
+func oneByOne(trees []*node) string {
+	var whom []string
+	signalled := 0
+	for _, tree := range trees {
+		tree.eachMember(func(m Member) {
+			if m.Outcome != WouldStop && len(m.Signals) == 0 {
+				return
+			}
+			if signalled++; m.By == "pid" {
+				whom = append(whom, fmt.Sprint(m.PID))
+			}
+		})
+	}
+	switch n := len(whom); {
+	case n == 0:
+		return ""
+	case n == signalled:
+		return "signalled one by one, not as a group"
+	case n > foldFrom:
+		return fmt.Sprintf("%d of %d signalled one by one, the others as a group", n, signalled)
+	}
+	return strings.Join(whom, ", ") + " signalled one by one, the others as a group"
+}
+
+// draw is the row of a process and those of all below it. The lines stand before
+// its command; those that the processes below it have are handed down.
+func (l *layout) draw(n *node, line, below string) {
+	r := row{outcome: spaced(string(n.outcome)), how: n.outcome, pid: fmt.Sprint(n.pid), age: Age(n.age), rss: match.Size(n.rss), tree: line, argv: n.argv}
+	if n.count > 1 {
+		l.folded = true
+		r.pid = fmt.Sprintf("%d ×", n.count)
+		if r.age != Age(n.youngest) {
+			r.age = "≤" + r.age
+		}
+	}
+	if l.view.Verbose && len(n.signals) > 0 {
+		r.outcome += " " + strings.Join(n.signals, "+")
+	}
+	if n.apart {
+		r.group = fmt.Sprintf("(group %d) ", n.members[0].PGID)
+	}
+	l.rows = append(l.rows, r)
+	if n.detail != "" {
+		l.say(fmt.Sprint(n.pid), n.detail)
+	}
+	for i, child := range n.children {
+		if i == len(n.children)-1 {
+			l.draw(child, below+"└─ ", below+"   ")
+		} else {
+			l.draw(child, below+"├─ ", below+"│  ")
+		}
+	}
+}
+
+// spaced is a word of the JSON document as text has it.
+func spaced(word string) string { return strings.ReplaceAll(word, "-", " ") }
+
+// left are the processes of a tree that stay.
+func (l *layout) left() {
+	for i, b := range l.report.LeftBehind {
+		if i == 0 {
+			l.heading("")
+		}
+		l.rows = append(l.rows, row{outcome: "left alone", pid: fmt.Sprint(b.PID), argv: b.Command})
+		l.say(spaced(string(b.Reason)), fmt.Sprintf("%s; it is in the tree of %d", b.Detail, b.Orphan))
+	}
+}
+
+// sparedMost is how many rows of what is spared for one reason are shown, unless
+// all are asked for.
+const sparedMost = 4
+
+// spared are grouped by reason.
+func (l *layout) spared() {
+	byReason := map[match.Reason][]Spared{}
+	for _, s := range l.report.Spared {
+		byReason[s.Reason] = append(byReason[s.Reason], s)
+	}
+	if len(byReason) > 0 && len(l.rows) > 0 {
+		l.heading("")
+	}
+	for _, reason := range rank {
+		all := byReason[reason]
+		switch {
+		case len(all) == 0:
+		case reason == match.OtherUser && !l.view.Verbose:
+			l.rows = append(l.rows, row{outcome: "spared", pid: fmt.Sprintf("%d ×", len(all)), argv: []string{"of other users"}})
+			l.say(spaced(string(reason)), "--all-users would judge "+map[bool]string{true: "it", false: "them"}[len(all) == 1]+" too")
+		default:
+			l.sparedFor(reason, all)
+		}
+	}
+}
+
+func (l *layout) sparedFor(reason match.Reason, all []Spared) {
+	nodes := make([]*node, len(all))
+	details := map[*node][]string{}
+	for i, s := range all {
+		nodes[i] = &node{pid: s.PID, count: 1, argv: s.Command, members: []Member{{PID: s.PID, Detail: l.by(s)}}}
+	}
+	if !l.view.Verbose {
+		nodes = fold(nodes, foldFrom)
+	}
+	slices.SortStableFunc(nodes, func(a, b *node) int { return -compareBool(a.count > 1, b.count > 1) })
+	if hidden := len(nodes) - sparedMost; hidden > 1 && !l.view.Verbose {
+		rest := &node{argv: []string{"others"}}
+		for _, n := range nodes[sparedMost:] {
+			rest.count, rest.members = rest.count+n.count, append(rest.members, n.members...)
+		}
+		nodes = append(nodes[:sparedMost:sparedMost], rest)
+	}
+	for _, n := range nodes {
+		n.eachMember(func(m Member) { details[n] = append(details[n], m.Detail) })
+	}
+	for len(nodes) > 0 {
+		first, all := nodes[0], []string(nil)
+		same := func(n *node) bool { return shared(details[n]) == shared(details[first]) }
+		for _, n := range nodes {
+			if !same(n) {
+				continue
+			}
+			r := row{outcome: "spared", pid: fmt.Sprint(n.pid), argv: n.argv}
+			if n.count > 1 {
+				l.folded, r.pid = true, fmt.Sprintf("%d ×", n.count)
+			}
+			l.rows, all = append(l.rows, r), append(all, details[n]...)
+		}
+		l.say(spaced(string(reason)), alike(all))
+		nodes = slices.DeleteFunc(nodes, same)
+	}
+}
+
+// by is why a process is spared, and by which rule where there is more than one.
+func (l *layout) by(s Spared) string {
+	if l.rules < 2 {
+		return s.Detail
+	}
+	return s.Detail + " (rule " + s.Rule + ")"
+}
+
+func (l *layout) notes() {
+	r := l.report
+	say := func(when bool, s string) {
+		if when {
+			l.heading(s)
+		}
+	}
+	verbose := func(n int, one, many, what string) {
+		say(n > 0 && l.view.Verbose, count(n, one, many)+" "+what)
+	}
+	say(l.folded, "like ones are counted (×): --verbose lists each")
+	say(r.Refused != "", r.Refused)
+	say(r.Exit == ExitInterrupted, "interrupted: what was signalled and not seen to exit may still run; run the sweep again")
+	say(r.Cut, "the reading was cut short by its deadline: what was not read is not judged")
+	say(r.PIDNamespace == "nested" && l.view.Verbose, "in a pid namespace of its own: pids from outside mean nothing here")
+	verbose(r.Census.Unreadable, "environment", "environments", "could not be read, those processes were not judged")
+	verbose(r.Census.Withheld, "environment", "environments", "of macOS's own programs not shown to anyone, those processes were not judged")
+	verbose(r.Census.Overwritten, "environment", "environments", "empty or overwritten, no marker can be seen there")
+}
+
+// widths are those of the cells that stand in columns.
+type widths struct{ outcome, pid, age, rss int }
+
+func widthsOf(rows []row) widths {
+	w := widths{}
+	for _, r := range rows {
+		w.outcome = max(w.outcome, columns(r.outcome))
+		w.pid = max(w.pid, columns(r.pid))
+		w.age = max(w.age, columns(r.age))
+		w.rss = max(w.rss, columns(r.rss))
+	}
+	if w.outcome > 0 {
+		w.outcome = max(w.outcome, len("would stop")) // so that a plan and its outcome stand side by side
+	}
+	return w
+}
+
+// commandLeast is the narrowest that a command gets; a narrower terminal breaks the line.
+const commandLeast, commandPiped = 16, 120
+
+// lines are what a row shows, in so many columns, 0 for a pipe.
+func (w widths) lines(r row, width int) []string {
+	if r.sentence != "" {
+		return wrap(r.sentence, w.outcome+2, width)
+	}
+	if r.outcome == "" {
+		return wrap(r.heading, 0, width)
+	}
+	cells := pad(r.outcome, w.outcome, false) + "  " + pad(r.pid, w.pid, true) + "  "
+	for _, c := range []struct {
+		text  string
+		width int
+	}{{r.age, w.age}, {r.rss, w.rss}} {
+		if c.width > 0 {
+			cells += pad(c.text, c.width, true) + "  "
+		}
+	}
+	room := commandPiped
+	if width > 0 {
+		room = max(width-columns(cells), commandLeast)
+	}
+	tree := r.tree
+	if deepest := room / 2; columns(tree) > deepest {
+		tree = "…" + end(tree, deepest-1)
+	}
+	command := shortCommand(r.argv, max(room-columns(tree)-len(r.group), commandLeast))
+	return []string{strings.TrimRight(cells+tree+r.group+command, " ")}
+}
+
+// pad fills a cell up, on its left for numbers.
+func pad(s string, width int, left bool) string {
+	blanks := strings.Repeat(" ", max(0, width-columns(s)))
+	if left {
+		return blanks + s
+	}
+	return s + blanks
+}
