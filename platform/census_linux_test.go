@@ -428,7 +428,7 @@ func TestReadFileBound(t *testing.T) {
 
 func BenchmarkScan(b *testing.B) {
 	r := reader(b)
-	q := Query{Names: []string{"PERFBAR_QUIET_PARENT_PID", "PERFBAR_QUIET_HOME", "PERFBAR_QUIET_RUNNER_PID", "PERFBAR_QUIET_JOB_PID"}}
+	q := Query{Names: []string{"QUIET_PARENT_PID", "QUIET_HOME", "QUIET_RUNNER_PID", "QUIET_JOB_PID"}}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
