@@ -1,0 +1,4 @@
+// Empty starts and ends.
+package main
+
+func main() {}
