@@ -3,7 +3,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,12 +43,15 @@ func withPrograms(run func() int) int {
 func small(t *testing.T) settings {
 	t.Helper()
 	l, err := newLab(t.Context(), tools{self: self(t)}, t.TempDir())
+	if errors.Is(err, io.EOF) { // pid 1 started, and failed to be one
+		t.Fatal(err)
+	}
 	if err != nil {
 		t.Skip(err)
 	}
 	l.close()
 	t.Setenv("TMPDIR", t.TempDir())
-	return settings{reaper: reaperOnce(), sizes: []int{20, 40}, rounds: 1, parts: allParts, grace: 100 * time.Millisecond, orphans: 12}
+	return settings{reaper: reaperOnce(), sizes: []int{20, 70}, rounds: 1, parts: allParts, grace: 100 * time.Millisecond, orphans: 12}
 }
 
 // reaperOnce builds reaper for all tests; TestMain removes it.

@@ -245,6 +245,7 @@ func (b *bench) callsFor(l *lab, size int, argv []string) float64 {
 		return 0
 	}
 	counts := filepath.Join(b.dir, "calls")
+	defer os.Remove(counts)
 	if _, err := l.run(append([]string{"strace", "-f", "-c", "-e", "trace=%file,%desc", "-o", counts}, argv...)...); err != nil {
 		return 0
 	}

@@ -66,14 +66,18 @@ func (f *findings) usualTable(t *text, sizes []int) {
 	}
 	t.head(append(cells, "x cpu at "+at, "peak MiB", "file calls a process")...)
 	t.row(append(ours, "", mebibytes(our.ourPeak()), perProcess(last.calls[""]))...)
+	least := our.ourPeak()
 	for _, name := range last.order {
 		cells := []string{name}
 		for _, size := range sizes {
 			cells = append(cells, f.scans[size].by[usual.name][name].of(wallRatio).String())
 		}
 		p := last.by[usual.name][name]
+		least = min(least, p.peak())
 		t.row(append(cells, fmt.Sprintf("%.2f", p.of(cpuRatio).median), mebibytes(p.peak()), perProcess(last.calls[name]))...)
 	}
+	t.line("")
+	t.line("%s MiB is the peak of what starts the programs: theirs show only above it.", mebibytes(least))
 }
 
 // otherScans compares every kind of dry run with the floor.
