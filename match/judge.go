@@ -293,13 +293,8 @@ func unseen(p *platform.Process) bool {
 // carries says whether a value counts as the marker. A variable that the rule
 // follows counts only while it names a pid: emptying it is an opt-out.
 func (j *judge) carries(r *Rule, m Marker, value string) bool {
-	if r.follows(m.Name) {
-		if _, _, _, ok := ParseFollowed(value, j.world.System.MaxPID); !ok {
-			return false
-		}
-	}
-	if !m.NeedsLinks(value) {
-		return m.MatchValue(value, j.world.TmpRoots, nil)
+	if !r.mayCarry(m, value, j.world.System.MaxPID) || !m.NeedsLinks(value) {
+		return r.mayCarry(m, value, j.world.System.MaxPID)
 	}
 	k, ok := j.ask(Fact{Kind: FactLinks, Path: value})
 	return ok && m.MatchValue(value, j.world.TmpRoots, k.Links)
@@ -334,13 +329,20 @@ func (r *Rule) candidate(p *platform.Process, maxPID int) bool {
 			if v.Name != m.Name {
 				continue
 			}
-			if !r.follows(m.Name) {
-				return true
-			}
-			if _, _, _, ok := ParseFollowed(v.Value, maxPID); ok {
+			if r.mayCarry(m, v.Value, maxPID) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// mayCarry is carries without the facts: yes where it depends on them.
+func (r *Rule) mayCarry(m Marker, value string, maxPID int) bool {
+	if r.follows(m.Name) {
+		if _, _, _, ok := ParseFollowed(value, maxPID); !ok {
+			return false
+		}
+	}
+	return m.NeedsLinks(value) || m.MatchValue(value, nil, nil)
 }

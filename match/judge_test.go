@@ -225,7 +225,8 @@ func TestCandidateErrsTowardsYes(t *testing.T) {
 		want bool
 	}{
 		{"marked, command not read yet", marked, proc(50, noArgv, mark("M=42")), true},
-		{"a value that only facts can tell", marked, proc(50, noArgv, mark("H=/elsewhere")), true},
+		{"a value that only facts can tell", marked, proc(50, noArgv, mark("H=/elsewhere/roost-1")), true},
+		{"a value that no fact makes the marker", marked, proc(50, noArgv, mark("H=/tmp/roosts/x")), false},
 		{"opted out", marked, proc(50, noArgv, mark("M=")), false},
 		{"opted out, and marked otherwise", marked, proc(50, noArgv, mark("M="), mark("H=/tmp/roost-1")), true},
 		{"unmarked", marked, proc(50, argv("daemon/main.ts")), false},

@@ -10,13 +10,14 @@ type reading struct {
 	row    Process
 	gone   bool // vanished while it was read
 	recent bool // not the process that Scan read, or not surely
+	bare   bool // it runs without an environment, or without the command line that is asked for
 }
 
 var errNotListed = errors.New("cannot read the process table: this process is not in it")
 
 // recount derives the counts of the rows from the rows; Vanished has none.
 func (c *Census) recount() {
-	counts := Counts{Processes: len(c.Processes), Vanished: c.Counts.Vanished}
+	counts := Counts{Processes: len(c.Processes) + c.plain, Vanished: c.Counts.Vanished}
 	for i := range c.Processes {
 		p := &c.Processes[i]
 		switch {

@@ -1,15 +1,18 @@
 package platform
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"slices"
 )
 
-// Scan is the first, cheap pass: the pids and, of each environment block, the
-// variables of q.Names; with q.Argv the command lines too. A row holds no more,
-// but where a block may not be read the owner, with the command line if that is
-// this user, and where it is empty what stat says of why.
+// Scan is the first, cheap pass: of each environment block the variables of
+// q.Names, with q.Argv the command lines too. A row says no more than that, but
+// where a block may not be read the owner, with the command line if that is this
+// user, and where it is empty what stat says of why. A process that has an
+// environment without such a variable, and no command line that is asked for, is
+// counted and has no row.
 //
 // What was not read when the context ended is EnvUnreadable, and the census Cut.
 // An empty table, or one without this process, is an error.
@@ -20,17 +23,35 @@ func (r *Reader) Scan(ctx context.Context, q Query) (*Census, error) {
 		return nil, err
 	}
 	want := newWanted(q.Names)
-	c.Processes = make([]Process, 0, len(pids))
-	r.each(ctx, c, pids, func(s *scratch, i int) reading {
-		return r.scan(s, pids[i], want, q)
-	}, func(_ int, got reading) {
-		if got.gone {
-			c.Counts.Vanished++
+	if len(want.names) > 0 {
+		c.env = EnvPresent
+	}
+	var vanished, again []int
+	scan := func(pids []int) func(*scratch, int) *reading {
+		return func(s *scratch, i int) *reading { return r.scan(s, pids[i], want, q) }
+	}
+	keep := func(pid int, got *reading) {
+		switch {
+		case got == nil:
+			c.plain++
+		case got.gone:
+			vanished = append(vanished, pid)
+		default:
+			c.Processes = append(c.Processes, got.row)
+		}
+	}
+	each(ctx, r, c, pids, lost, scan(pids), func(i int, got *reading) {
+		if got != nil && got.bare {
+			again = append(again, pids[i]) // most were within an exec
 			return
 		}
-		c.Processes = append(c.Processes, got.row)
+		keep(pids[i], got)
 	})
-	r.again(ctx, c, want, q)
+	each(ctx, r, c, again, lost, scan(again), func(i int, got *reading) { keep(again[i], got) })
+	slices.SortFunc(c.Processes, func(a, b Process) int { return a.PID - b.PID })
+	slices.Sort(vanished)
+	c.read = slices.DeleteFunc(pids, func(pid int) bool { _, is := slices.BinarySearch(vanished, pid); return is })
+	c.Counts.Vanished = len(vanished)
 	c.recount()
 	return c, nil
 }
@@ -47,10 +68,10 @@ func (r *Reader) table() ([]int, error) {
 	return pids, nil
 }
 
-// each reads the pids by work and hands the readings to keep, in order. One that
-// was given up is a row of nothing but its pid, unreadable. work may come back
-// after the census was handed out, so it must share nothing with it.
-func (r *Reader) each(ctx context.Context, c *Census, pids []int, work func(*scratch, int) reading, keep func(int, reading)) {
+// each reads the pids by work and hands the readings to keep, in order; got is
+// lost for one that was given up. work may come back after the census was handed
+// out, so it must share nothing with it.
+func each[T any](ctx context.Context, r *Reader, c *Census, pids []int, lost func(pid int) T, work func(s *scratch, i int) T, keep func(i int, got T)) {
 	p := newPool(len(pids), r.stall, work)
 	if p.run(ctx, crew) {
 		c.Cut = true
@@ -58,41 +79,67 @@ func (r *Reader) each(ctx context.Context, c *Census, pids []int, work func(*scr
 	for i, pid := range pids {
 		got, ok := p.result(i)
 		if !ok {
-			got = reading{row: Process{PID: pid, UID: -1, Env: EnvUnreadable}}
+			got = lost(pid)
 		}
 		keep(i, got)
 	}
 }
 
-// again reads those once more that have no environment and no reason for it: most
-// were within an exec.
-func (r *Reader) again(ctx context.Context, c *Census, want *wanted, q Query) {
-	var pids []int
-	for i := range c.Processes {
-		if p := &c.Processes[i]; p.overwritten() {
-			pids = append(pids, p.PID)
-		}
-	}
-	vanished := map[int]bool{}
-	r.each(ctx, c, pids, func(s *scratch, i int) reading {
-		return r.scan(s, pids[i], want, q)
-	}, func(i int, got reading) {
-		at, _ := c.find(pids[i])
-		c.Processes[at] = got.row
-		vanished[pids[i]] = got.gone
-	})
-	c.drop(vanished)
+// lost is a process of which nothing came back: a row of its pid, unreadable.
+func lost(pid int) *reading {
+	return &reading{row: Process{PID: pid, UID: -1, Env: EnvUnreadable}}
 }
 
-func (r *Reader) scan(s *scratch, pid int, want *wanted, q Query) reading {
-	got := reading{row: Process{PID: pid, UID: -1}}
+// scan is nil for a process of which there is nothing to say.
+func (r *Reader) scan(s *scratch, pid int, want *wanted, q Query) *reading {
+	if r.plain(s, pid, want, q) {
+		return nil
+	}
+	got := &reading{row: Process{PID: pid, UID: -1}}
+	r.scanned(s, got, want, q)
+	return got
+}
+
+// plain says whether a process has an environment without what is wanted, and no
+// command line that is asked for. It is what most processes are, so it allocates
+// nothing.
+func (r *Reader) plain(s *scratch, pid int, want *wanted, q Query) bool {
 	if len(want.names) > 0 {
-		r.environ(s, &got, want, false)
+		block, err := r.read(s, pid, "environ")
+		if err != nil {
+			return false
+		}
+		if vars, state := want.scan(block, false); state != EnvPresent || vars != nil {
+			return false
+		}
+	}
+	if !q.Argv {
+		return true
+	}
+	block, err := r.read(s, pid, "cmdline")
+	return err == nil && len(block) > 0 && q.Texts != nil && !holdsAny(block, q.Texts)
+}
+
+func holdsAny(block []byte, texts []string) bool {
+	for _, text := range texts {
+		if bytes.Contains(block, []byte(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// scanned fills in what Scan and Survey keep of a process.
+func (r *Reader) scanned(s *scratch, got *reading, want *wanted, q Query) {
+	if len(want.names) > 0 {
+		r.environ(s, got, want, false)
 	}
 	if q.Argv && !got.gone && got.row.Argv == nil && !got.row.Kernel {
-		r.argv(s, &got)
+		r.argv(s, got)
 	}
-	return got
+	row := &got.row
+	runs := row.State != 0 && !row.Kernel && !row.Ending && !row.Exited()
+	got.bare = runs && (row.Env == EnvOverwritten || q.Argv && row.Argv == nil)
 }
 
 // environ reads the block. An empty one says little: a kernel thread and a zombie

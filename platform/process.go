@@ -5,6 +5,7 @@ package platform
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -153,7 +154,7 @@ func (l Liveness) Of(start uint64) Answer {
 type Counts struct {
 	Processes      int `json:"processes"`          // in the table
 	Unreadable     int `json:"unreadable"`         // environment refused or not read in time
-	OtherNamespace int `json:"other_namespace"`    // of another pid namespace
+	OtherNamespace int `json:"other_namespace"`    // of another pid namespace, among those that Inspect read
 	Overwritten    int `json:"overwritten"`        // environment empty or no NAME=value list
 	Vanished       int `json:"vanished"`           // gone while they were read
 	Withheld       int `json:"withheld,omitempty"` // environment kept back by the kernel, on macOS alone
@@ -165,13 +166,22 @@ type Census struct {
 	Counts    Counts
 	Cut       bool   // the deadline ended it before everything was read
 	Began     uint64 // ticks since boot when it began, the unit of Process.Start
+
+	read  []int    // the pids that Scan read, ascending, where it kept rows of a few
+	plain int      // how many of these have no row
+	env   EnvState // of those
 }
 
 // Query says what a census reads beyond the table itself.
 type Query struct {
-	Names []string // environment variables whose values are kept
-	Argv  bool     // the command line of every process, for rules without a marker
+	Names  []string // environment variables whose values are kept
+	Detail []string // more of them, that only Inspect needs to look for
+	Argv   bool     // the command line of every process, for rules without a marker
+	Texts  []string // a first pass keeps command lines that hold one of these; nil: all
 }
+
+// all are the names of both kinds.
+func (q *Query) all() []string { return slices.Concat(q.Names, q.Detail) }
 
 // System is what stays the same for the whole run.
 type System struct {

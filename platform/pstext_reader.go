@@ -62,7 +62,7 @@ func (t *TextReader) read(ctx context.Context, c *Census, q Query) error {
 	if err != nil {
 		return err
 	}
-	c.Processes = pairPS(parsePS(plain, t.width), parsePS(full, t.width), newWanted(q.Names))
+	c.Processes = pairPS(parsePS(plain, t.width), parsePS(full, t.width), newWanted(q.all()))
 	for i := range c.Processes {
 		p := &c.Processes[i]
 		if sid, err := unix.Getsid(p.PID); err == nil {

@@ -46,6 +46,7 @@ func TestOtherNamespace(t *testing.T) {
 	r := reader(t)
 	c := scan(t, r, marked)
 	survey(t, r, c, marked)
+	r.Inspect(t.Context(), c, []int{inside.pid}, marked)
 	if p := c.row(t, inside.pid); p.Namespace != No || c.Counts.OtherNamespace == 0 {
 		t.Errorf("%+v, %+v", p, c.Counts)
 	}

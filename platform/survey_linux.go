@@ -1,10 +1,14 @@
 package platform
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Survey is the second pass, for when something matched: the table is listed
-// again and every row gets all but its command line. Environments of Scan are
-// kept; those of processes born since Scan began are read.
+// again, and every process gets a row with what its stat says. Environments and
+// command lines of Scan are kept; those of processes born since Scan began are
+// read. Owner and namespace are left to Inspect, which is asked about a few.
 func (r *Reader) Survey(ctx context.Context, c *Census, q Query) error {
 	pids, err := r.table()
 	if err != nil {
@@ -14,17 +18,18 @@ func (r *Reader) Survey(ctx context.Context, c *Census, q Query) error {
 	born, vanished := c.split(pids)
 	began := c.Began
 	old := *c
-	c.Processes = make([]Process, 0, len(pids))
+	c.Processes, c.read, c.plain = make([]Process, 0, len(pids)), pids, 0
 	c.Counts.Vanished += vanished
-	r.each(ctx, c, pids, func(s *scratch, i int) reading {
+	lost := func(pid int) reading { return *lost(pid) }
+	each(ctx, r, c, pids, lost, func(s *scratch, i int) reading {
 		return r.survey(s, pids[i], born[i], began, want, q)
 	}, func(i int, got reading) {
 		if got.gone {
 			c.Counts.Vanished++
 			return
 		}
-		if at, ok := old.find(pids[i]); ok && !got.recent {
-			got.keep(&old.Processes[at])
+		if !got.recent {
+			got.keep(old.scanned(pids[i]))
 		}
 		c.Processes = append(c.Processes, got.row)
 	})
@@ -32,18 +37,26 @@ func (r *Reader) Survey(ctx context.Context, c *Census, q Query) error {
 	return nil
 }
 
-// split marks the pids without a row and counts the rows whose pid is no longer listed.
+// split marks the pids that Scan has not read and counts those that are no longer listed.
 func (c *Census) split(pids []int) (born []bool, vanished int) {
 	born = make([]bool, len(pids))
-	vanished = len(c.Processes)
+	vanished = len(c.read)
 	for i, pid := range pids {
-		if _, ok := c.find(pid); ok {
+		if _, ok := slices.BinarySearch(c.read, pid); ok {
 			vanished--
 		} else {
 			born[i] = true
 		}
 	}
 	return born, vanished
+}
+
+// scanned is the row of what Scan has read, whether it kept one or not.
+func (c *Census) scanned(pid int) *Process {
+	if at, ok := c.find(pid); ok {
+		return &c.Processes[at]
+	}
+	return &Process{PID: pid, Env: c.env}
 }
 
 // keep takes over what Scan read of the same process.
@@ -56,18 +69,32 @@ func (got *reading) keep(scanned *Process) {
 }
 
 // survey reads the process's row, and its environment if Scan has not read it:
-// no row, or a start no earlier than Scan's, so that the pid may have been used again.
+// not listed then, or a start no earlier than Scan's, so that the pid may have been used again.
 func (r *Reader) survey(s *scratch, pid int, born bool, began uint64, want *wanted, q Query) reading {
 	got := reading{row: Process{PID: pid, UID: -1}}
-	if _, ok := r.fill(s, &got); !ok {
+	st, err := r.stat(s, pid)
+	if err != nil {
+		r.hidden(s, &got, err)
 		return got
 	}
+	st.fill(&got.row)
 	if got.recent = born || got.row.Start >= began; got.recent {
-		scanned := r.scan(s, pid, want, q)
+		scanned := reading{row: Process{PID: pid, UID: -1}}
+		r.scanned(s, &scanned, want, q)
 		got.gone = scanned.gone
 		got.keep(&scanned.row)
 	}
 	return got
+}
+
+// hidden tells a process that does not show its stat (hidepid=1), and is
+// unreadable but for its owner, from one that has vanished.
+func (r *Reader) hidden(s *scratch, got *reading, err error) {
+	if got.gone = gone(err); !got.gone {
+		got.row.UID, err = r.owner(s, got.row.PID)
+		got.gone = gone(err)
+	}
+	got.row.unreadable()
 }
 
 // fill reads stat, owner and namespace. ok is false where the process has
@@ -99,7 +126,7 @@ const inspectTries = 3
 // where an exec, which keeps the start token, shows by the addresses. The row of
 // a process that has ended, or whose pid another one holds, is dropped as vanished.
 func (r *Reader) Inspect(ctx context.Context, c *Census, pids []int, q Query) {
-	want := newWanted(q.Names)
+	want := newWanted(q.all())
 	var listed []int
 	var ids []Identity
 	for _, pid := range pids {
@@ -108,9 +135,9 @@ func (r *Reader) Inspect(ctx context.Context, c *Census, pids []int, q Query) {
 		}
 	}
 	vanished := map[int]bool{}
-	r.each(ctx, c, listed, func(s *scratch, i int) reading {
+	each(ctx, r, c, listed, lost, func(s *scratch, i int) *reading {
 		return r.inspect(s, ids[i], want)
-	}, func(i int, got reading) {
+	}, func(i int, got *reading) {
 		at, _ := c.find(listed[i])
 		row := &c.Processes[at]
 		vanished[row.PID] = got.gone
@@ -126,11 +153,11 @@ func (r *Reader) Inspect(ctx context.Context, c *Census, pids []int, q Query) {
 
 // inspect reads one process in full. Without a start token in its row (hidepid=1)
 // any holder of the pid is taken.
-func (r *Reader) inspect(s *scratch, id Identity, want *wanted) reading {
-	var got reading
+func (r *Reader) inspect(s *scratch, id Identity, want *wanted) *reading {
+	var got *reading
 	for range inspectTries {
-		got = reading{row: Process{PID: id.PID, UID: -1}}
-		before, ok := r.fill(s, &got)
+		got = &reading{row: Process{PID: id.PID, UID: -1}}
+		before, ok := r.fill(s, got)
 		if !ok {
 			return got
 		}
@@ -138,7 +165,7 @@ func (r *Reader) inspect(s *scratch, id Identity, want *wanted) reading {
 			got.gone = true
 			return got
 		}
-		if r.content(s, &got, &before, want); got.gone {
+		if r.content(s, got, &before, want); got.gone {
 			return got
 		}
 		after, err := r.stat(s, id.PID)

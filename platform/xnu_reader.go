@@ -44,7 +44,7 @@ func (r *xnuReader) Scan(ctx context.Context, q Query) (*Census, error) {
 		return nil, err
 	}
 	c.Processes = rows
-	r.contents(ctx, c, all(rows), newWanted(q.Names), r.content)
+	r.contents(ctx, c, all(rows), newWanted(q.all()), r.content)
 	c.recount()
 	return c, nil
 }
@@ -114,7 +114,7 @@ func (r *xnuReader) Survey(ctx context.Context, c *Census, q Query) error {
 		r.sessionOf(row)
 	}
 	c.Counts.Vanished += len(old.Processes) - kept
-	r.contents(ctx, c, fresh, newWanted(q.Names), r.content)
+	r.contents(ctx, c, fresh, newWanted(q.all()), r.content)
 	c.recount()
 	return nil
 }
@@ -140,7 +140,7 @@ func (r *xnuReader) Inspect(ctx context.Context, c *Census, pids []int, q Query)
 		}
 	}
 	launchd, known := r.uniqueOf(1)
-	r.contents(ctx, c, at, newWanted(q.Names), func(row Process, want *wanted) reading {
+	r.contents(ctx, c, at, newWanted(q.all()), func(row Process, want *wanted) reading {
 		r.sessionOf(&row)
 		row.Reparented = Unknown
 		if u, ok := r.uniqueOf(row.PID); ok && known && row.PPID == 1 {

@@ -49,7 +49,7 @@ func newSession(ctx context.Context, m Machine, o Options) (*session, error) {
 		return nil, err
 	}
 	s := &session{m: m, o: o, system: system}
-	s.query = platform.Query{Names: append(o.Rules.Names(), match.SystemdMark), Argv: o.Rules.NeedsArgv()}
+	s.query = platform.Query{Names: o.Rules.Names(), Detail: []string{match.SystemdMark}, Argv: o.Rules.NeedsArgv(), Texts: o.Rules.Texts()}
 	if o.Names != nil {
 		s.name(*o.Names)
 	}
