@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"slices"
 
 	"reaper/platform"
@@ -10,58 +11,76 @@ import (
 // ask and never changes.
 type Table struct {
 	procs    []platform.Process
-	index    map[int]int
-	children map[int][]int
-	groups   map[int][]int
-	withheld map[int][]int // by session, those whose environment macOS does not show
+	rows     relation // by pid, indices of procs
+	children relation // by parent, pids
+	groups   relation // by process group, pids
+	withheld relation // by session, those whose environment macOS does not show
+}
+
+// relation is a multimap of numbers: sorted pairs, which take a tenth of what maps
+// of slices do.
+type relation []pair
+
+type pair struct{ key, value int32 }
+
+func (r relation) sort() {
+	slices.SortFunc(r, func(a, b pair) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value)) })
+}
+
+// of returns the values of a key, ascending.
+func (r relation) of(key int) []int {
+	from, found := slices.BinarySearchFunc(r, key, func(p pair, key int) int { return cmp.Compare(int(p.key), key) })
+	if !found {
+		return nil
+	}
+	var values []int
+	for ; from < len(r) && int(r[from].key) == key; from++ {
+		values = append(values, int(r[from].value))
+	}
+	return values
 }
 
 // NewTable builds the relations of the rows, whatever their order.
 func NewTable(rows []platform.Process) *Table {
-	t := &Table{
-		procs:    rows,
-		index:    make(map[int]int, len(rows)),
-		children: make(map[int][]int),
-		groups:   make(map[int][]int),
-		withheld: make(map[int][]int),
-	}
+	n := len(rows)
+	t := &Table{procs: rows, rows: make(relation, n), children: make(relation, n), groups: make(relation, n)}
 	for i := range rows {
 		p := &rows[i]
-		t.index[p.PID] = i
-		t.children[p.PPID] = append(t.children[p.PPID], p.PID)
-		t.groups[p.PGID] = append(t.groups[p.PGID], p.PID)
+		pid := int32(p.PID)
+		t.rows[i] = pair{pid, int32(i)}
+		t.children[i] = pair{int32(p.PPID), pid}
+		t.groups[i] = pair{int32(p.PGID), pid}
 		if p.Env == platform.EnvWithheld {
-			t.withheld[p.SID] = append(t.withheld[p.SID], p.PID)
+			t.withheld = append(t.withheld, pair{int32(p.SID), pid})
 		}
 	}
-	for _, lists := range []map[int][]int{t.children, t.groups, t.withheld} {
-		for _, pids := range lists {
-			slices.Sort(pids)
-		}
+	for _, r := range []relation{t.rows, t.children, t.groups, t.withheld} {
+		r.sort()
 	}
 	return t
 }
 
 // Get returns the row of the pid, nil where there is none.
 func (t *Table) Get(pid int) *platform.Process {
-	if i, ok := t.index[pid]; ok {
-		return &t.procs[i]
+	at, found := slices.BinarySearchFunc(t.rows, pid, func(p pair, pid int) int { return cmp.Compare(int(p.key), pid) })
+	if !found {
+		return nil
 	}
-	return nil
+	return &t.procs[t.rows[at].value]
 }
 
 // Rows returns all rows, in the order of the census.
 func (t *Table) Rows() []platform.Process { return t.procs }
 
 // Children returns the pids whose parent is pid, ascending.
-func (t *Table) Children(pid int) []int { return t.children[pid] }
+func (t *Table) Children(pid int) []int { return t.children.of(pid) }
 
 // Group returns the pids whose process group is pgid, ascending.
-func (t *Table) Group(pgid int) []int { return t.groups[pgid] }
+func (t *Table) Group(pgid int) []int { return t.groups.of(pgid) }
 
 // Withheld returns the pids in the session that sid leads whose environment macOS
 // does not show, ascending. Such a process may carry a marker and cannot be found by it.
-func (t *Table) Withheld(sid int) []int { return t.withheld[sid] }
+func (t *Table) Withheld(sid int) []int { return t.withheld.of(sid) }
 
 // Top says how a walk up the parents ended.
 type Top int8
@@ -103,7 +122,7 @@ func (t *Table) Below(pid int) []int {
 	var below []int
 	seen := map[int]bool{pid: true}
 	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
-		for _, child := range t.children[queue[0]] {
+		for _, child := range t.Children(queue[0]) {
 			if !seen[child] {
 				seen[child] = true
 				below = append(below, child)
@@ -123,7 +142,7 @@ func (t *Table) Related(seeds []int) []int {
 	for queue := slices.Clone(seeds); len(queue) > 0; queue = queue[1:] {
 		if pid := queue[0]; !seen[pid] {
 			seen[pid] = true
-			queue = slices.Concat(queue, t.children[pid], t.groups[pid], t.withheld[pid])
+			queue = append(append(append(queue, t.Children(pid)...), t.Group(pid)...), t.Withheld(pid)...)
 		}
 	}
 	found := map[int]bool{}
