@@ -27,10 +27,10 @@ func (r *Reader) Scan(ctx context.Context, q Query) (*Census, error) {
 		c.env = EnvPresent
 	}
 	var vanished, again []int
-	scan := func(pids []int) func(*scratch, int) *reading {
-		return func(s *scratch, i int) *reading { return r.scan(s, pids[i], want, q) }
+	scan := func(pids []int) []*reading {
+		return each(ctx, r, c, pids, lost, func(s *scratch, i int) *reading { return r.scan(s, pids[i], want, q) })
 	}
-	keep := func(pid int, got *reading) {
+	take := func(pid int, got *reading) {
 		switch {
 		case got == nil:
 			c.plain++
@@ -40,14 +40,16 @@ func (r *Reader) Scan(ctx context.Context, q Query) (*Census, error) {
 			c.Processes = append(c.Processes, got.row)
 		}
 	}
-	each(ctx, r, c, pids, lost, scan(pids), func(i int, got *reading) {
+	for i, got := range scan(pids) {
 		if got != nil && got.bare {
 			again = append(again, pids[i]) // most were within an exec
-			return
+			continue
 		}
-		keep(pids[i], got)
-	})
-	each(ctx, r, c, again, lost, scan(again), func(i int, got *reading) { keep(again[i], got) })
+		take(pids[i], got)
+	}
+	for i, got := range scan(again) {
+		take(again[i], got)
+	}
 	slices.SortFunc(c.Processes, func(a, b Process) int { return a.PID - b.PID })
 	slices.Sort(vanished)
 	c.read = slices.DeleteFunc(pids, func(pid int) bool { _, is := slices.BinarySearch(vanished, pid); return is })
@@ -68,21 +70,20 @@ func (r *Reader) table() ([]int, error) {
 	return pids, nil
 }
 
-// each reads the pids by work and hands the readings to keep, in order; got is
-// lost for one that was given up. work may come back after the census was handed
-// out, so it must share nothing with it.
-func each[T any](ctx context.Context, r *Reader, c *Census, pids []int, lost func(pid int) T, work func(s *scratch, i int) T, keep func(i int, got T)) {
+// each reads the pids by work, a call for each index; lost stands for one that was
+// given up. work may come back after the census was handed out, so it must share
+// nothing with it.
+func each[T any](ctx context.Context, r *Reader, c *Census, pids []int, lost func(pid int) T, work func(s *scratch, i int) T) []T {
 	p := newPool(len(pids), r.stall, work)
 	if p.run(ctx, crew) {
 		c.Cut = true
 	}
 	for i, pid := range pids {
-		got, ok := p.result(i)
-		if !ok {
-			got = lost(pid)
+		if _, ok := p.result(i); !ok {
+			p.results[i] = lost(pid)
 		}
-		keep(i, got)
 	}
+	return p.results
 }
 
 // lost is a process of which nothing came back: a row of its pid, unreadable.
@@ -90,34 +91,36 @@ func lost(pid int) *reading {
 	return &reading{row: Process{PID: pid, UID: -1, Env: EnvUnreadable}}
 }
 
-// scan is nil for a process of which there is nothing to say.
+// scan is nil for a process that has an environment without what is wanted, and
+// no command line that is asked for: that is what most are, so it allocates nothing.
 func (r *Reader) scan(s *scratch, pid int, want *wanted, q Query) *reading {
-	if r.plain(s, pid, want, q) {
+	var vars []Var
+	state := EnvUnread
+	var err error
+	if len(want.names) > 0 {
+		var block []byte
+		if block, err = r.read(s, pid, "environ"); err == nil {
+			vars, state = want.scan(block, false)
+		}
+	}
+	if state != EnvOverwritten && err == nil && vars == nil && !r.asked(s, pid, q) {
 		return nil
 	}
-	got := &reading{row: Process{PID: pid, UID: -1}}
-	r.scanned(s, got, want, q)
+	got := &reading{row: Process{PID: pid, UID: -1, Vars: vars, Env: state}}
+	if len(want.names) > 0 && state != EnvPresent {
+		r.unseen(s, got, want, err)
+	}
+	r.body(s, got, q)
 	return got
 }
 
-// plain says whether a process has an environment without what is wanted, and no
-// command line that is asked for. It is what most processes are, so it allocates
-// nothing.
-func (r *Reader) plain(s *scratch, pid int, want *wanted, q Query) bool {
-	if len(want.names) > 0 {
-		block, err := r.read(s, pid, "environ")
-		if err != nil {
-			return false
-		}
-		if vars, state := want.scan(block, false); state != EnvPresent || vars != nil {
-			return false
-		}
-	}
+// asked says whether the command line is to be kept, or is none.
+func (r *Reader) asked(s *scratch, pid int, q Query) bool {
 	if !q.Argv {
-		return true
+		return false
 	}
 	block, err := r.read(s, pid, "cmdline")
-	return err == nil && len(block) > 0 && q.Texts != nil && !holdsAny(block, q.Texts)
+	return err != nil || len(block) == 0 || q.Texts == nil || holdsAny(block, q.Texts)
 }
 
 func holdsAny(block []byte, texts []string) bool {
@@ -134,10 +137,15 @@ func (r *Reader) scanned(s *scratch, got *reading, want *wanted, q Query) {
 	if len(want.names) > 0 {
 		r.environ(s, got, want, false)
 	}
-	if q.Argv && !got.gone && got.row.Argv == nil && !got.row.Kernel {
+	r.body(s, got, q)
+}
+
+// body adds the command line that is asked for, and whether there is a gap.
+func (r *Reader) body(s *scratch, got *reading, q Query) {
+	row := &got.row
+	if q.Argv && !got.gone && row.Argv == nil && !row.Kernel {
 		r.argv(s, got)
 	}
-	row := &got.row
 	runs := row.State != 0 && !row.Kernel && !row.Ending && !row.Exited()
 	got.bare = runs && (row.Env == EnvOverwritten || q.Argv && row.Argv == nil)
 }
@@ -146,18 +154,22 @@ func (r *Reader) scanned(s *scratch, got *reading, want *wanted, q Query) {
 // have none (no bytes; ESRCH on opening it was seen with 6.18), and neither
 // has, for some µs, a process within an exec.
 func (r *Reader) environ(s *scratch, got *reading, want *wanted, overrun bool) {
-	row := &got.row
-	block, err := r.read(s, row.PID, "environ")
+	block, err := r.read(s, got.row.PID, "environ")
+	if err == nil {
+		got.row.Vars, got.row.Env = want.scan(block, overrun)
+	}
+	if got.row.Env != EnvPresent {
+		r.unseen(s, got, want, err)
+	}
+}
+
+// unseen finds out about a process whose environment was not read, or is none.
+func (r *Reader) unseen(s *scratch, got *reading, want *wanted, err error) {
 	if err != nil && !gone(err) {
 		r.refused(s, got)
 		return
 	}
-	if err == nil {
-		row.Vars, row.Env = want.scan(block, overrun)
-	}
-	if row.Env != EnvPresent {
-		r.blank(s, got, want)
-	}
+	r.blank(s, got, want)
 }
 
 // blank finds out why a process has no environment.

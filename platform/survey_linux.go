@@ -18,21 +18,20 @@ func (r *Reader) Survey(ctx context.Context, c *Census, q Query) error {
 	born, vanished := c.split(pids)
 	began := c.Began
 	old := *c
-	c.Processes, c.read, c.plain = make([]Process, 0, len(pids)), pids, 0
+	c.read, c.plain = pids, 0
 	c.Counts.Vanished += vanished
-	lost := func(pid int) reading { return *lost(pid) }
-	each(ctx, r, c, pids, lost, func(s *scratch, i int) reading {
+	lost := func(pid int) Process { return lost(pid).row }
+	c.Processes = each(ctx, r, c, pids, lost, func(s *scratch, i int) Process {
 		return r.survey(s, pids[i], born[i], began, want, q)
-	}, func(i int, got reading) {
-		if got.gone {
-			c.Counts.Vanished++
-			return
-		}
-		if !got.recent {
-			got.keep(old.scanned(pids[i]))
-		}
-		c.Processes = append(c.Processes, got.row)
 	})
+	for i := range c.Processes {
+		if row := &c.Processes[i]; !born[i] && row.Start < began {
+			row.keep(old.scanned(pids[i]))
+		}
+	}
+	listed := len(pids)
+	c.Processes = slices.DeleteFunc(c.Processes, func(p Process) bool { return p.PID == 0 })
+	c.Counts.Vanished += listed - len(c.Processes)
 	c.recount()
 	return nil
 }
@@ -60,8 +59,7 @@ func (c *Census) scanned(pid int) *Process {
 }
 
 // keep takes over what Scan read of the same process.
-func (got *reading) keep(scanned *Process) {
-	row := &got.row
+func (row *Process) keep(scanned *Process) {
 	row.Argv, row.Titled = scanned.Argv, scanned.Titled
 	if row.Env != EnvUnreadable { // else Survey could not read it
 		row.Env, row.Vars = scanned.Env, scanned.Vars
@@ -69,32 +67,37 @@ func (got *reading) keep(scanned *Process) {
 }
 
 // survey reads the process's row, and its environment if Scan has not read it:
-// not listed then, or a start no earlier than Scan's, so that the pid may have been used again.
-func (r *Reader) survey(s *scratch, pid int, born bool, began uint64, want *wanted, q Query) reading {
-	got := reading{row: Process{PID: pid, UID: -1}}
+// not listed then, or a start no earlier than Scan's, so that the pid may have been
+// used again. A process that has vanished has no pid.
+func (r *Reader) survey(s *scratch, pid int, born bool, began uint64, want *wanted, q Query) Process {
 	st, err := r.stat(s, pid)
 	if err != nil {
-		r.hidden(s, &got, err)
-		return got
+		return r.hidden(s, pid, err)
 	}
-	st.fill(&got.row)
-	if got.recent = born || got.row.Start >= began; got.recent {
-		scanned := reading{row: Process{PID: pid, UID: -1}}
-		r.scanned(s, &scanned, want, q)
-		got.gone = scanned.gone
-		got.keep(&scanned.row)
+	row := Process{PID: pid, UID: -1}
+	st.fill(&row)
+	if born || row.Start >= began {
+		scanned := &reading{row: Process{PID: pid, UID: -1}}
+		r.scanned(s, scanned, want, q)
+		if scanned.gone {
+			return Process{}
+		}
+		row.keep(&scanned.row)
 	}
-	return got
+	return row
 }
 
 // hidden tells a process that does not show its stat (hidepid=1), and is
 // unreadable but for its owner, from one that has vanished.
-func (r *Reader) hidden(s *scratch, got *reading, err error) {
-	if got.gone = gone(err); !got.gone {
-		got.row.UID, err = r.owner(s, got.row.PID)
-		got.gone = gone(err)
+func (r *Reader) hidden(s *scratch, pid int, err error) Process {
+	row := Process{PID: pid, UID: -1, Env: EnvUnreadable}
+	if !gone(err) {
+		row.UID, err = r.owner(s, pid)
 	}
-	got.row.unreadable()
+	if gone(err) {
+		return Process{}
+	}
+	return row
 }
 
 // fill reads stat, owner and namespace. ok is false where the process has
@@ -135,18 +138,18 @@ func (r *Reader) Inspect(ctx context.Context, c *Census, pids []int, q Query) {
 		}
 	}
 	vanished := map[int]bool{}
-	each(ctx, r, c, listed, lost, func(s *scratch, i int) *reading {
+	for i, got := range each(ctx, r, c, listed, lost, func(s *scratch, i int) *reading {
 		return r.inspect(s, ids[i], want)
-	}, func(i int, got *reading) {
+	}) {
 		at, _ := c.find(listed[i])
 		row := &c.Processes[at]
 		vanished[row.PID] = got.gone
 		if got.row.State == 0 { // given up; what Survey read still holds
 			row.unreadable()
-			return
+			continue
 		}
 		*row = got.row
-	})
+	}
 	c.drop(vanished)
 	c.recount()
 }
