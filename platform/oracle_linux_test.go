@@ -58,7 +58,7 @@ func TestAgreesWithGopsutil(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	usage := r.Usage(pid)
+	usage := r.Usage([]int{pid})[0]
 	for _, check := range []struct {
 		what string
 		same bool

@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -23,6 +24,10 @@ type scratch struct {
 	buf  []byte // what was read last
 	path []byte
 }
+
+// scratches are kept from one pool to the next: every page that is touched for the
+// first time costs as much as a read. Most environments fit into 8 KiB.
+var scratches = sync.Pool{New: func() any { return &scratch{buf: make([]byte, 0, 8<<10), path: make([]byte, 0, 64)} }}
 
 // pool spreads n reads over a few workers and survives reads that never return.
 type pool[T any] struct {
@@ -109,7 +114,8 @@ func (p *pool[T]) start() *worker {
 }
 
 func (p *pool[T]) loop(w *worker) {
-	s := &scratch{buf: make([]byte, 0, 32<<10), path: make([]byte, 0, 64)}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
 	defer w.item.Store(-1)
 	for {
 		i := int(p.next.Add(1)) - 1

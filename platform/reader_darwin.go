@@ -61,13 +61,17 @@ func (r *Reader) System() (System, error) {
 		MaxPID: xnuMaxPID, TicksPerSecond: 1e6}, nil
 }
 
-// Usage reads what the report shows of a process. What is swapped is not told.
-func (r *Reader) Usage(pid int) Usage {
-	uid := -1
-	if k, err := kinfoOf(r.kernel, pid); err == nil {
-		uid = k.uid
+// Usage reads what the report shows of the processes. What is swapped is not told.
+func (r *Reader) Usage(pids []int) []Usage {
+	all := make([]Usage, len(pids))
+	for i, pid := range pids {
+		uid := -1
+		if k, err := kinfoOf(r.kernel, pid); err == nil {
+			uid = k.uid
+		}
+		all[i] = usage(pid, uid)
 	}
-	return usage(pid, uid)
+	return all
 }
 
 // Missing answers whether an absolute path does not exist. All processes see the

@@ -113,11 +113,11 @@ func TestTicks(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	r := reader(t)
-	u := r.Usage(os.Getpid())
+	u := r.Usage([]int{os.Getpid()})[0]
 	if u.RSS < 1<<20 || u.RSS > 1<<34 || u.User == "" {
 		t.Errorf("%+v", u)
 	}
-	if u := r.Usage(1 << 22); u != (Usage{}) {
+	if u := r.Usage([]int{1 << 22})[0]; u != (Usage{}) {
 		t.Errorf("of nobody: %+v", u)
 	}
 }

@@ -29,7 +29,7 @@ func (r *Reader) Inspect(context.Context, *Census, []int, Query) {}
 func (r *Reader) Liveness(int) Liveness                          { return Liveness{} }
 func (r *Reader) Ticks() uint64                                  { return 0 }
 func (r *Reader) Trust(context.Context) error                    { return ErrUnsupported }
-func (r *Reader) Usage(int) Usage                                { return Usage{} }
+func (r *Reader) Usage(pids []int) []Usage                       { return make([]Usage, len(pids)) }
 
 // Handle holds on to one process.
 type Handle struct{ pid int }

@@ -129,7 +129,7 @@ func (e *stopper) again(r *reading, v match.Verdict) *target {
 	default:
 		return nil
 	}
-	return &target{row: *row, parent: row.PPID, usage: e.s.m.Usage(row.PID), tree: tr, outcome: Unconfirmed, detail: by}
+	return &target{row: *row, parent: row.PPID, usage: e.s.m.Usage([]int{row.PID})[0], tree: tr, outcome: Unconfirmed, detail: by}
 }
 
 // allGoneBefore says whether every member of the trees with the orphan's value

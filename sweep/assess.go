@@ -86,7 +86,7 @@ func sparedBy(r *reading, g growth) []match.Verdict {
 // there were any.
 func (e *stopper) join(r *reading, g growth) bool {
 	homes := map[int]*tree{} // by branch; nil for what was started again
-	found := false
+	var found []*target
 	for _, pid := range g.order {
 		row := r.table.Get(pid)
 		if e.known[row.ID()] != nil {
@@ -99,11 +99,17 @@ func (e *stopper) join(r *reading, g growth) bool {
 			homes[i] = tr
 		}
 		if tr != nil {
-			e.add(tr, row)
-			found = true
+			found = append(found, e.add(tr, row))
 		}
 	}
-	return found
+	pids := make([]int, len(found))
+	for i, t := range found {
+		pids[i] = t.row.PID
+	}
+	for i, usage := range e.s.m.Usage(pids) {
+		found[i].usage = usage
+	}
+	return len(found) > 0
 }
 
 // homeOf is the tree that a branch's members belong to, a new one for a new
@@ -143,7 +149,7 @@ func (e *stopper) addTree(root match.Verdict) *tree {
 }
 
 func (e *stopper) add(tr *tree, row *platform.Process) *target {
-	t := &target{row: *row, parent: row.PPID, tree: tr, usage: e.s.m.Usage(row.PID)}
+	t := &target{row: *row, parent: row.PPID, tree: tr}
 	tr.targets = append(tr.targets, t)
 	e.known[row.ID()] = t
 	return t

@@ -168,7 +168,9 @@ func (k *kernel) Ticks() uint64 { return bootTick + uint64(k.now()/k.tick()) }
 
 func (k *kernel) Trust(context.Context) error { return k.blind }
 
-func (k *kernel) Usage(int) platform.Usage { return platform.Usage{RSS: 1 << 20, User: "me"} }
+func (k *kernel) Usage(pids []int) []platform.Usage {
+	return slices.Repeat([]platform.Usage{{RSS: 1 << 20, User: "me"}}, len(pids))
+}
 
 func (k *kernel) Answer(_ context.Context, f match.Fact) match.Known {
 	k.step("answer", f.PID)

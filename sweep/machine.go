@@ -22,7 +22,7 @@ type Machine interface {
 	// Answer looks up what no census holds.
 	Answer(context.Context, match.Fact) match.Known
 	// Usage is for the report only.
-	Usage(pid int) platform.Usage
+	Usage(pids []int) []platform.Usage
 	// Ticks is the time since boot in the unit of platform.Process.Start.
 	Ticks() uint64
 	Now() time.Time
