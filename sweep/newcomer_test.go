@@ -68,7 +68,7 @@ func TestStopTakesInWhatIsBornMeanwhile(t *testing.T) {
 		world: puts(with(orphan(100), onTerm(ignores), onKill(func(k *kernel, p *process) {
 			k.after(280*time.Millisecond, func() { k.fork(p, process{pgid: -1, kill: exits(200 * time.Millisecond)}) })
 		}))),
-		signals: "0s TERM group 100 by its leader, 2s KILL group 100 by its leader, 2.31s KILL group 5001 by its leader",
+		signals: "0s TERM group 100 by its leader, 2s KILL group 100 by its leader, 2.3s KILL group 5001 by its leader",
 		members: "100 stop-unconfirmed TERM+KILL, 5001 stopped KILL",
 		exit:    sweep.ExitLeft,
 	}, {
@@ -224,7 +224,7 @@ func TestStopIsInterrupted(t *testing.T) {
 		exit:    sweep.ExitInterrupted,
 	}, {
 		name:    "as the reading before SIGKILL is made: no SIGKILL",
-		world:   then(puts(deaf), cancelled(verified+2*time.Second+2*readCost)),
+		world:   then(puts(deaf), cancelled(verified+2*time.Second+readCost/2)),
 		signals: "0s TERM group 100 by its leader",
 		members: "100 stop-unconfirmed TERM",
 		exit:    sweep.ExitInterrupted,

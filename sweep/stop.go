@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	lastLook = 100 * time.Millisecond // from the last exit to the look that finds what was started again
-	firstGap = 50 * time.Millisecond  // to the first look during grace; each next one is twice as far
-	minWait  = 250 * time.Millisecond // what is found after the deadline is waited for this long at least
-	maxLooks = 40                     // bounds the sweep against what never stops starting others
-	maxAgain = 3                      // readings in a row for newcomers before the others get their signal
+	lastLook  = 100 * time.Millisecond // from the last exit to the look that finds what was started again
+	firstGap  = 50 * time.Millisecond  // to the first look during grace; each next one is twice as far
+	minWait   = 250 * time.Millisecond // what is found after the deadline is waited for this long at least
+	maxLooks  = 40                     // bounds the sweep against what never stops starting others
+	mostAhead = 250 * time.Millisecond // of a due KILL may its look begin
+	maxAgain  = 3                      // readings in a row for newcomers before the others get their signal
 )
 
 // stopper carries out a plan: handles first, then a reading that verifies, then
@@ -28,8 +29,9 @@ type stopper struct {
 	late   []*target                 // started again by someone outside, as of the last look
 	spared []match.Verdict           // by the reading before the first signal
 	left   []Left
-	failed error // of the last reading, nil where it was one
-	short  bool  // there were too few descriptors for all handles
+	failed error         // of the last reading, nil where it was one
+	short  bool          // there were too few descriptors for all handles
+	took   time.Duration // by the last look
 
 	table      *match.Table // of the last reading
 	cut        bool         // that reading was not complete
@@ -80,18 +82,28 @@ func (e *stopper) undecided(such func(*target) bool) bool {
 // watch waits and looks again, after twice as long each time until something is
 // due, until nothing is left to wait for and the last look finds nothing new. What
 // never stops starting others is left after maxLooks, and a last look names it.
+//
+// The look before a KILL begins earlier by most of what the last one took, so that
+// it ends soon after the KILL is due; after one that ends before that, the next
+// waits until then.
 func (e *stopper) watch(ctx context.Context) {
-	gap, next := firstGap, e.s.m.Now().Add(firstGap)
+	gap, next, hasty := firstGap, e.s.m.Now().Add(firstGap), false
 	for looks, misses := 0, 0; looks < maxLooks && misses < maxAgain && ctx.Err() == nil; {
 		waiting, known := e.waiting(), len(e.known)
 		due := e.deadline(waiting)
+		ahead := due
+		if !hasty {
+			ahead = due.Add(-e.took * 3 / 4)
+		}
 		if len(waiting) == 0 {
 			pause(ctx, lastLook)
-		} else if until := earliest(next, due); e.wait(ctx, waiting, until) {
+		} else if e.wait(ctx, waiting, earliest(next, ahead)) {
 			continue
 		}
 		looks++
+		early := !e.s.m.Now().Before(ahead)
 		e.look(ctx)
+		hasty = early && e.s.m.Now().Before(due)
 		terminated, killed := e.terminate(), e.kill()
 		if len(waiting) == 0 && len(e.known) == known && !terminated && !killed {
 			if e.failed == nil {
@@ -221,6 +233,8 @@ func (e *stopper) exited(t *target, at time.Time) {
 
 // look takes a new reading and brings every target up to date.
 func (e *stopper) look(ctx context.Context) {
+	began := e.s.m.Now()
+	defer func() { e.took = min(e.s.m.Now().Sub(began), mostAhead) }()
 	r, err := e.s.read(ctx, e.relevant())
 	if err != nil {
 		e.doubt(err)

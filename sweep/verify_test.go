@@ -99,7 +99,7 @@ func TestStopVerifiesBeforeEachFurtherSignal(t *testing.T) {
 	}, {
 		name: "its pid is a stranger's right before SIGKILL",
 		world: then(puts(with(orphan(100), onTerm(ignores), onDeath(recycles))), func(k *kernel) {
-			k.at(verified+2*time.Second+readCost, func() { k.exit(k.table[100]) })
+			k.at(verified+2*time.Second+readCost/2, func() { k.exit(k.table[100]) })
 		}),
 		signals: "0s TERM group 100 by its leader",
 		members: "100 stopped TERM",
@@ -175,7 +175,7 @@ func TestStopTakesDoubtForNoAnswer(t *testing.T) {
 	}, {
 		name:    "within an exec at the end of the grace: killed once it can be read",
 		world:   then(puts(with(orphan(100), onTerm(ignores))), blank(100, 1900*time.Millisecond, 2030*time.Millisecond)),
-		signals: "0s TERM group 100 by its leader, 2.06s KILL group 100 by its leader",
+		signals: "0s TERM group 100 by its leader, 2.05s KILL group 100 by its leader",
 		members: "100 stopped TERM+KILL",
 	}, {
 		name: "a root within an exec says nothing of its members",
