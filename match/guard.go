@@ -237,6 +237,9 @@ func builtinProtected(p *platform.Process) string {
 }
 
 func glob(pattern, name string) bool {
+	if first := pattern[0]; first != '*' && first != '[' && (name == "" || name[0] != first) {
+		return false // nearly always
+	}
 	ok, err := path.Match(pattern, name)
 	return err == nil && ok
 }

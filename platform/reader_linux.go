@@ -38,7 +38,9 @@ type Reader struct {
 	namespace uint64 // inode of the own pid namespace
 	uid       int
 	stall     time.Duration
-	users     sync.Map // names by user id, of Usage
+
+	users      sync.Map // names by user id, of Usage
+	namespaces sync.Map // answers of namespaceOf by Identity
 
 	// file reads a whole file below proc into buf, which it may replace by a
 	// larger one. A test makes it hang.

@@ -106,7 +106,6 @@ func (r *Reader) fill(s *scratch, got *reading) (st stat, ok bool) {
 	row := &got.row
 	var err error
 	if row.UID, err = r.owner(s, row.PID); err == nil {
-		row.Namespace = r.sameNamespace(s, row.PID)
 		st, err = r.stat(s, row.PID)
 	}
 	if err != nil {
@@ -115,10 +114,25 @@ func (r *Reader) fill(s *scratch, got *reading) (st stat, ok bool) {
 		return st, false
 	}
 	st.fill(row)
-	if row.Kernel {
-		row.Namespace = Yes
-	}
+	row.Namespace = r.namespaceOf(s, row)
 	return st, true
+}
+
+// namespaceOf compares the process's pid namespace with the reader's. A process
+// stays in the one that it was born in (pid_namespaces(7)), so the answer is kept.
+func (r *Reader) namespaceOf(s *scratch, row *Process) Answer {
+	if row.Kernel {
+		return Yes
+	}
+	id := row.ID()
+	if known, ok := r.namespaces.Load(id); ok {
+		return known.(Answer)
+	}
+	answer := r.sameNamespace(s, row.PID)
+	if answer != Unknown && !row.Exiting() {
+		r.namespaces.Store(id, answer)
+	}
+	return answer
 }
 
 // inspectTries bounds how often a process is read that executes again and again.
