@@ -16,29 +16,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
 	"golang.org/x/term"
 
 	"reaper/platform"
 	"reaper/sweep"
 )
-
-type cli struct {
-	Version kong.VersionFlag `help:"Print the version."`
-	Sweep   sweepCmd         `cmd:"" help:"Find orphaned processes, stop them, confirm each exit, report."`
-	Explain explainCmd       `cmd:"" help:"Show what every rule says of a process, and why."`
-	Rules   rulesCmd         `cmd:"" help:"Check rules files, show the rules in force, begin a file, print its schema."`
-	Run     runCmd           `cmd:"" help:"Run a command that ends, with all it starts, when the parent does."`
-	Stop    stopCmd          `cmd:"" help:"Stop one process with all below it, confirm each exit, report."`
-	ID      idCmd            `cmd:"" name:"id" help:"Print a running process's PID@START, for a marker's value. Status 1: not running, 4: cannot tell."`
-	Alive   aliveCmd         `cmd:"" help:"Say by the status whether a process runs: 0 running, 1 exited, 4 cannot tell."`
-
-	Schedule scheduleCmd `cmd:"" help:"Print a job for cron, launchd or systemd that sweeps, and how to install it."`
-
-	Completion completionCmd `cmd:"" help:"Print the completion for bash, zsh or fish."`
-	Man        manCmd        `cmd:"" help:"Print the manual page: reaper man | man -l -"`
-}
 
 // shared are the flags of all commands that judge.
 type shared struct {
@@ -109,76 +92,15 @@ func main() {
 
 // run is the program; it returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	var c cli
-	exited := -1
-	parser, err := kong.New(&c, kong.Name("reaper"), kong.Description("Stops processes that outlived the run that started them."),
-		kong.Vars{"version": version()}, kong.Writers(stdout, stderr), kong.Exit(func(code int) { exited = code; panic(exitPanic{}) }))
-	if err != nil {
-		fmt.Fprintln(stderr, "reaper:", err)
-		return sweep.ExitUsage
-	}
-	ctx, code := parse(parser, args, &exited, stderr)
-	if ctx == nil {
+	chosen, level, code := parse(args, stdout, stderr)
+	if chosen == nil {
 		return code
 	}
-	chosen, level := c.chosen(ctx)
-	code, err = chosen.run(stdout, newLog(stderr, level))
+	code, err := chosen.run(stdout, newLog(stderr, level))
 	if err != nil {
 		fmt.Fprintln(stderr, "reaper: "+err.Error())
 	}
 	return code
-}
-
-// chosen is the command of the command line, and its log level.
-func (c *cli) chosen(ctx *kong.Context) (command, string) {
-	switch name, _, _ := strings.Cut(ctx.Command(), " <"); name {
-	case "explain":
-		return &c.Explain, c.Explain.LogLevel
-	case "rules check":
-		return &c.Rules.Check, "warn"
-	case "rules show":
-		return &c.Rules.Show, "warn"
-	case "rules init":
-		return &c.Rules.Init, "warn"
-	case "rules schema":
-		return &c.Rules.Schema, "warn"
-	case "schedule":
-		return &c.Schedule, "warn"
-	case "completion":
-		c.Completion.model = ctx.Model
-		return &c.Completion, "warn"
-	case "man":
-		return &c.Man, "warn"
-	case "run":
-		return &c.Run, "warn"
-	case "stop":
-		return &c.Stop, c.Stop.LogLevel
-	case "id":
-		return &c.ID, "warn"
-	case "alive":
-		return &c.Alive, "warn"
-	}
-	return &c.Sweep, c.Sweep.LogLevel
-}
-
-type exitPanic struct{}
-
-// parse turns kong's own exits (--help, --version) and its errors into statuses.
-func parse(parser *kong.Kong, args []string, exited *int, stderr io.Writer) (ctx *kong.Context, code int) {
-	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(exitPanic); !ok {
-				panic(r)
-			}
-			ctx, code = nil, *exited
-		}
-	}()
-	ctx, err := parser.Parse(args)
-	if err != nil {
-		fmt.Fprintf(stderr, "reaper: %v\nreaper: hint: reaper --help lists the commands, reaper sweep --help the flags\n", err)
-		return nil, sweep.ExitUsage
-	}
-	return ctx, 0
 }
 
 func newLog(w io.Writer, level string) zerolog.Logger {

@@ -57,7 +57,7 @@ var walls = map[string]map[string]string{
 // onlyFiles may import what the key names; nobody else may.
 var onlyFiles = map[string][]string{
 	"github.com/charmbracelet/lipgloss": {"sweep/render.go"},
-	"github.com/alecthomas/kong":        {"main.go", "main_completion.go"}, // the latter reads the model of the command line
+	"github.com/alecthomas/kong":        {"main_usage.go", "main_completion.go"}, // the latter reads the model of the command line
 }
 
 // pureFunctions of platform compute; all others ask the system.
