@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/term"
 
 	"reaper/platform"
 	"reaper/sweep"
@@ -41,8 +40,8 @@ type sweepCmd struct {
 	Grace   *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL, for all rules (2s)."`
 	Confirm *time.Duration `placeholder:"D" help:"Time to wait after SIGKILL, for all rules (1s)."`
 	Metrics string         `placeholder:"FILE" help:"Write the numbers for Prometheus to this file, whole or not at all."`
-	Quiet   bool           `help:"Print nothing where nothing is found."`
-	Verbose bool           `help:"Show every member of each tree and every spared process."`
+	Quiet   bool           `help:"Print nothing where nothing was stopped or left, and nothing of what is spared."`
+	Verbose bool           `help:"Show each process by itself, with its signals and its own markers."`
 }
 
 type explainCmd struct {
@@ -114,11 +113,6 @@ func newLog(w io.Writer, level string) zerolog.Logger {
 	return zerolog.New(w).Level(parsed).With().Timestamp().Logger()
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	if err := c.validate(); err != nil {
 		return sweep.ExitUsage, err
@@ -139,11 +133,12 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	v := sweep.View{Verbose: c.Verbose, Quiet: c.Quiet}
 	var written error
 	code, err := c.act(stdout, log, v, func(ctx context.Context, m sweep.OS) (*sweep.Report, error) {
-		work := sweep.DryRun
+		work := func(o sweep.Options) (*sweep.Report, error) { return sweep.DryRun(ctx, m, o) }
 		if !c.DryRun && !c.Check {
-			work = sweep.Stop
+			stop := func(o sweep.Options) (*sweep.Report, error) { return sweep.Stop(ctx, m, o) }
+			work = func(o sweep.Options) (*sweep.Report, error) { return c.withProgress(o, stdout, c.Quiet, stop) }
 		}
-		report, err := work(ctx, m, o)
+		report, err := work(o)
 		if err == nil && c.Check && report.Exit == sweep.ExitDone && report.Totals.Orphans > 0 {
 			report.Exit = sweep.ExitFound
 		}
@@ -276,7 +271,7 @@ func (c *stopCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	}
 	o.Grace, o.Confirm = c.Grace, c.Confirm
 	return s.act(stdout, log, sweep.View{}, func(ctx context.Context, m sweep.OS) (*sweep.Report, error) {
-		return sweep.StopNamed(ctx, m, o, id)
+		return s.withProgress(o, stdout, false, func(o sweep.Options) (*sweep.Report, error) { return sweep.StopNamed(ctx, m, o, id) })
 	})
 }
 
@@ -358,28 +353,6 @@ func printJSON(w io.Writer, document any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(document)
-}
-
-func width(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return columns
-		}
-	}
-	return 0
-}
-
-// color follows no-color.org and bixense.com/clicolors; --color decides first.
-func (c *shared) color(w io.Writer) bool {
-	switch {
-	case c.Color == "always":
-		return true
-	case c.Color == "never", os.Getenv("NO_COLOR") != "":
-		return false
-	case os.Getenv("CLICOLOR_FORCE") != "" && os.Getenv("CLICOLOR_FORCE") != "0":
-		return true
-	}
-	return isTerminal(w) && os.Getenv("TERM") != "dumb"
 }
 
 // logOutcomes leaves a line for each process from which the decision can be told.

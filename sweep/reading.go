@@ -21,6 +21,7 @@ type Options struct {
 	Deadline time.Duration // for one reading of the table
 	Version  string
 	Names    *match.Names // what is stopped, instead of what the rules prove
+	Progress *Progress    // is told how the stopping goes; may be nil
 }
 
 // session is what all readings of one run share.

@@ -209,11 +209,15 @@ func (e *stopper) deadline(targets []*target) time.Time {
 // wait waits on the handles and says whether all exited before the time. A wait
 // that fails is no answer: the time passes all the same, by the clock.
 func (e *stopper) wait(ctx context.Context, targets []*target, until time.Time) bool {
+	e.tell(targets)
 	handles := make([]Handle, len(targets))
 	for i, t := range targets {
 		handles[i] = t.handle
 	}
-	err := e.s.m.Wait(ctx, handles, until, func(i int, at time.Time) { e.exited(targets[i], at) })
+	err := e.s.m.Wait(ctx, handles, until, func(i int, at time.Time) {
+		e.exited(targets[i], at)
+		e.s.o.Progress.exit(i)
+	})
 	if err != nil && ctx.Err() == nil {
 		pause(ctx, until.Sub(e.s.m.Now()))
 	}

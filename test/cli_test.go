@@ -190,18 +190,27 @@ func TestInterruptedSweepReports(t *testing.T) {
 	lab.AwaitExit(held)
 }
 
-// Quiet is silent where there is nothing to do, spared processes or not, and
-// only there.
+// Quiet is silent where there is nothing to do, with spared processes or such as
+// are only reported, and only there; of what is spared it never says a word.
 func TestQuiet(t *testing.T) {
 	lab := newLab(t)
-	lab.OrphanLeader([]string{lab.Mark(lab.Live())}, lab.Sleep(900)...)
+	kept := lab.OrphanLeader([]string{lab.Mark(lab.Live())}, lab.Sleep(900)...)
 	for _, args := range [][]string{{"--quiet"}, {"--quiet", "--dry-run"}, {"--quiet", "--check"}, {"--quiet", "--verbose"}} {
 		if res := lab.Run(Run{Args: args, Text: true, Status: 0}); res.Stdout+res.Stderr != "" {
 			t.Errorf("%v: %q %q", args, res.Stdout, res.Stderr)
 		}
 	}
 	orphan := lab.OrphanLeader([]string{lab.Mark(lab.Dead())}, lab.Sleep(901)...)
-	if res := lab.Run(Run{Args: []string{"--quiet"}, Text: true, Status: 0}); !strings.Contains(res.Stdout, itoa(orphan.PID)) || res.Stderr != "" {
+	lab.Rules(strings.Replace(lab.DefaultRule(), "name: lab\n", "name: lab\n    action: report\n", 1))
+	if res := lab.Run(Run{Args: []string{"--quiet"}, Text: true, Status: 0}); res.Stdout+res.Stderr != "" || !orphan.Running() {
+		t.Errorf("action report: %q %q", res.Stdout, res.Stderr)
+	}
+	if res := lab.Run(Run{Args: []string{"--quiet", "--check"}, Text: true, Status: 1}); !strings.Contains(res.Stdout, itoa(orphan.PID)) {
+		t.Errorf("action report, --check: %q", res.Stdout)
+	}
+	lab.Rules(lab.DefaultRule())
+	res := lab.Run(Run{Args: []string{"--quiet"}, Text: true, Status: 0})
+	if !strings.Contains(res.Stdout, itoa(orphan.PID)) || strings.Contains(res.Stdout, "\nspared") || strings.Contains(res.Stdout, " "+itoa(kept.PID)+" ") || res.Stderr != "" {
 		t.Errorf("%q %q", res.Stdout, res.Stderr)
 	}
 }
