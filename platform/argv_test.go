@@ -52,6 +52,22 @@ func TestParseCmdline(t *testing.T) {
 	}
 }
 
+// Guards that stat is read wherever it may decide: what needs none is parsed alike
+// with and without it.
+func TestNeedsArea(t *testing.T) {
+	for block, want := range map[string]bool{
+		"a title\x00": true, "sh\x00-c\x00a b\x00": false, "prog\x00": false, "\x00": false, "a b\x00\x00": false, "a b": false,
+	} {
+		if got := needsArea([]byte(block)); got != want {
+			t.Errorf("%q: %v, want %v", block, got, want)
+		}
+		with := parseCmdline([]byte(block), area{uint64(len(block)), []byte(block[:min(len(block)-1, commBytes)])})
+		if without := parseCmdline([]byte(block), area{}); with.titled != without.titled && !want {
+			t.Errorf("%q: a title %v with stat, %v without", block, with.titled, without.titled)
+		}
+	}
+}
+
 func TestArgvArea(t *testing.T) {
 	s := stat{argStart: 9, argEnd: 5}
 	if a := s.argvArea(); a.size != 0 {

@@ -87,6 +87,25 @@ func TestParseStatShort(t *testing.T) {
 	}
 }
 
+// Guards that an exec between two readings shows: it keeps pid and start.
+func TestSameImage(t *testing.T) {
+	line := "482 (cat)" + statTail
+	first, err := parseStat([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string][2]string{
+		"nothing": {" S ", " R "}, "start": {" 115493 ", " 115494 "}, "code": {" 1000 ", " 1008 "}, "data": {" 4000 ", " 4008 "},
+		"arguments": {" 7000 7020 ", " 7001 7020 "}, "environment": {" 7020 8534 ", " 7020 8535 "}, "both": {" 7000 7020 7020 ", " 7000 7024 7024 "},
+	} {
+		changed := strings.Replace(line, change[0], change[1], 1)
+		second, err := parseStat([]byte(changed))
+		if err != nil || changed == line || second.sameImage(&first) != (what == "nothing") {
+			t.Errorf("%s changed: the same image %v, %v", what, second.sameImage(&first), err)
+		}
+	}
+}
+
 func FuzzParseStat(f *testing.F) {
 	f.Add([]byte("482 (cat)" + statTail))
 	f.Add([]byte("1 (a) R 1 1)" + statTail))
