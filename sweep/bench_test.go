@@ -28,7 +28,7 @@ func (m *still) Scan(context.Context, platform.Query) (*platform.Census, error) 
 func (m *still) Survey(context.Context, *platform.Census, platform.Query) error   { return nil }
 func (m *still) Inspect(context.Context, *platform.Census, []int, platform.Query) {}
 func (m *still) Answer(_ context.Context, f match.Fact) match.Known               { return known(m.table, f) }
-func (m *still) Usage(int) platform.Usage                                         { return platform.Usage{} }
+func (m *still) Usage(pids []int) []platform.Usage                                { return make([]platform.Usage, len(pids)) }
 func (m *still) Ticks() uint64                                                    { return 1_000_000 }
 func (m *still) Now() time.Time                                                   { return time.Unix(0, 0) }
 
