@@ -221,7 +221,7 @@ func (j *judge) launcher(r *Rule, p *platform.Process) bool {
 		return false
 	}
 	own, _ := j.ownVars(p)
-	return j.matches(r, p, own)
+	return j.matches(r, p, own) && j.surely(r, own)
 }
 
 // Adopted says whether an adopter has taken the process in.

@@ -186,6 +186,8 @@ func TestUnowned(t *testing.T) {
 		{"a marked shell on a terminal is in use, no launcher", marked, table(job(parent(40), session(40)), proc(40, argv("zsh"), mark("H=2"), foreground)), spared(Owned, "below zsh (40)")},
 		{"a marked multiplexer is no launcher", marked, table(job(parent(40)), proc(40, argv("tmux"), mark("H=2"))), spared(Owned, "below tmux (40)")},
 		{"nor is a pane of one", marked, table(job(parent(40)), proc(40, argv("zsh"), parent(30), mark("H=2")), proc(30, argv("tmux"), mark("H=2"))), spared(Owned, "below zsh (40)")},
+		{"nor one that may be marked or not", []string{"marker: [H=/a/*], orphan: [unowned: vitest run]"},
+			table(proc(50, parent(40), mark("H=/a/x")), proc(40, mark("H=/a/x"), mark("H=/b/x"))), spared(Owned, "node (40)")},
 		{"nor a launcher of another user", marked, table(job(parent(40)), proc(40, mark("H=2"), user(0))), spared(Owned, "node (40)")},
 	})
 }

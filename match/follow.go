@@ -39,16 +39,24 @@ func (j *judge) follow(p *platform.Process, vars []platform.Var, name string) Fo
 	return most
 }
 
-// followAll answers each value of a variable that is a pid.
+// followAll answers each value of a variable that is a pid. One beside it that is
+// none may be what the program goes by, as an opt-out: programs take the first or
+// the last.
 func (j *judge) followAll(p *platform.Process, vars []platform.Var, name string) []Follow {
 	var all []Follow
+	optOut := false
 	for _, v := range vars {
 		if v.Name != name {
 			continue
 		}
 		if pid, start, hasStart, ok := ParseFollowed(v.Value, j.world.System.MaxPID); ok {
 			all = append(all, j.followed(p, v, pid, start, hasStart))
+		} else {
+			optOut = true
 		}
+	}
+	if optOut && len(all) > 0 {
+		all = append(all, Follow{State: FollowUnknown, Detail: "has " + name + " more than once, also as no pid, and which one counts cannot be told"})
 	}
 	return all
 }

@@ -172,13 +172,18 @@ func (j *judge) ownVars(p *platform.Process) ([]platform.Var, shieldedBy) {
 			own, by = nil, shieldedBy{reason, "may have inherited its marker from " + label(a) + ", whose environment cannot be read"}
 			continue
 		}
-		kept := slices.DeleteFunc(slices.Clone(own), func(v platform.Var) bool { return has(a.Vars, v) })
+		kept := slices.DeleteFunc(slices.Clone(own), func(v platform.Var) bool { return passed(a.Vars, own, v.Name) })
 		if len(kept) < len(own) {
 			by = shieldedBy{reason, "inherited its marker from " + label(a)}
 		}
 		own = kept
 	}
 	return own, by
+}
+
+// passed says whether a variable was inherited with one of its values.
+func passed(above, own []platform.Var, name string) bool {
+	return slices.ContainsFunc(own, func(v platform.Var) bool { return v.Name == name && has(above, v) })
 }
 
 // MemberGuard returns why a process must be left out of a tree that it belongs

@@ -164,7 +164,7 @@ func TestInheritedMarkers(t *testing.T) {
 		{"stamped anew in a pane that inherited", nil, table(tmux(mark("M=41")), proc(40, parent(30), mark("M=41")), orphaned(parent(40))), orphan(Follows, "42")},
 		{"stamped in a server that carries none", nil, table(tmux(), shell, orphaned(parent(40))), orphan(Follows, "42")},
 		{"another variable of the same value", nil, table(tmux(mark("H=42")), orphaned(parent(30))), orphan(Follows, "42")},
-		{"of two values only the inherited one is dropped", nil, table(tmux(mark("M=41")), orphaned(parent(30), mark("M=41"))), orphan(Follows, "42")},
+		{"one of two values, so that either may count", nil, table(tmux(mark("M=41")), orphaned(parent(30), mark("M=41"))), spared(Protected, "inherited its marker from tmux (30)")},
 		{"from what is not protected", nil, table(proc(30, mark("M=42")), orphaned(parent(30))), orphan(Follows, "42")},
 		{"from one that is no ancestor any more", nil, table(tmux(mark("M=42")), orphaned()), orphan(Follows, "42")},
 		{"one dropped, another one kept", beside, table(tmux(mark("M=42")), proc(50, parent(30), mark("M=42"), mark("H=/tmp/a"))).but(missing("/tmp/a")), orphan(Gone, "/tmp/a")},

@@ -210,6 +210,9 @@ func (j *judge) rule(r *Rule, p *platform.Process, vars []platform.Var) Verdict 
 		if age := j.age(p); r.OlderThan > 0 && age < r.OlderThan {
 			return v.spare(TooYoung, fmt.Sprintf("%s old, the rule asks for %s", Duration(age.Round(time.Second)), Duration(r.OlderThan)), 0)
 		}
+		if !j.surely(r, vars) {
+			return v.spare(UnknownReason, "has a marker more than once, with values that are none, and which one counts cannot be told", 0)
+		}
 		return got
 	}
 	last := r.Orphan[len(r.Orphan)-1]
@@ -275,11 +278,35 @@ func (j *judge) matches(r *Rule, p *platform.Process, vars []platform.Var) bool 
 	if len(r.Marker) == 0 {
 		return true
 	}
+	for _, v := range vars {
+		if j.carriesAny(r, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// surely says whether a marker selects the process whichever of a variable's
+// several values its program goes by.
+func (j *judge) surely(r *Rule, vars []platform.Var) bool {
 	for _, m := range r.Marker {
+		some, all := false, true
 		for _, v := range vars {
-			if v.Name == m.Name && j.carries(r, m, v.Value) {
-				return true
+			if v.Name == m.Name {
+				some, all = true, all && j.carriesAny(r, v)
 			}
+		}
+		if some && all {
+			return true
+		}
+	}
+	return len(r.Marker) == 0
+}
+
+func (j *judge) carriesAny(r *Rule, v platform.Var) bool {
+	for _, m := range r.Marker {
+		if m.Name == v.Name && j.carries(r, m, v.Value) {
+			return true
 		}
 	}
 	return false

@@ -74,6 +74,7 @@ func verdictOf(j *Judgement, pid int) (Verdict, bool) {
 func TestWhatARuleIsAbout(t *testing.T) {
 	both := []string{"command: [daemon/main.ts], marker: [M], orphan: [follows: M]"}
 	beside := []string{"marker: [M, HOME_DIR=<tmp>/roost-*], orphan: [follows: M, adopted]"}
+	twice := []string{"marker: [H=/a/*, H=/c/*, K], orphan: [adopted]"}
 	any := []string{"command: [daemon/main.ts], marker: none, orphan: [adopted]"}
 	daemon := argv("node", "/x/daemon/main.ts")
 	checkRulings(t, both, []ruling{
@@ -90,7 +91,10 @@ func TestWhatARuleIsAbout(t *testing.T) {
 		{"so is one that names no pid", []string{follower}, table(proc(50, mark("M=dontKillMe"))), unmatched},
 		{"which says nothing against another marker", beside, table(proc(50, mark("M="), mark("HOME_DIR=/tmp/roost-a"))), orphan(Adopted, "init (1)")},
 		{"which needs its value to match", beside, table(proc(50, mark("M="), mark("HOME_DIR=/tmp/other"))), unmatched},
-		{"a value that names no pid is absent once, present another time", beside, table(proc(50, mark("M=0"), mark("M=42"))), orphan(Follows, "42")},
+		{"a value that names no pid beside one that does", beside, table(proc(50, mark("M=0"), mark("M=42"))), spared(UnknownReason, "has M more than once")},
+		{"one value that is asked for beside one that is not", twice, table(proc(50, mark("H=/a/x"), mark("H=/b/x"))), spared(UnknownReason, "has a marker more than once")},
+		{"two values that are asked for", twice, table(proc(50, mark("H=/a/x"), mark("H=/c/x"))), orphan(Adopted, "")},
+		{"beside a marker that is beyond doubt", twice, table(proc(50, mark("H=/a/x"), mark("H=/b/x"), mark("K=1"))), orphan(Adopted, "")},
 		{"what another rule follows is only a text to this one", []string{"marker: [M], orphan: [adopted]"}, table(proc(50, mark("M="))), orphan(Adopted, "init (1)")},
 	})
 }

@@ -65,7 +65,7 @@ func (n *Names) include(j *judge, p *platform.Process) bool {
 		return false
 	}
 	own, _ := j.ownVars(p)
-	return has(own, n.Marker)
+	return has(own, n.Marker) && !slices.ContainsFunc(own, func(v platform.Var) bool { return v.Name == n.Marker.Name && v != n.Marker })
 }
 
 // Overrides says whether a root's proof holds although something in its tree

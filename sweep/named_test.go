@@ -140,7 +140,7 @@ func TestStopWhatIsBelowARun(t *testing.T) {
 	}, {
 		name:    "where nobody adopts, what carries the mark by itself",
 		options: naming(match.Names{Marker: platform.Var{Name: "MARK", Value: "50"}}),
-		world: puts(process{pid: 100, env: words("MARK=50")}, process{pid: 101, env: words("MARK=51")}, process{pid: 102, ppid: sweeper},
+		world: puts(process{pid: 100, env: words("MARK=50")}, process{pid: 101, env: words("MARK=51")}, process{pid: 102, ppid: sweeper}, process{pid: 105, env: words("MARK=50 MARK=51")},
 			process{pid: 103, argv: words("tmux"), env: words("MARK=50")}, process{pid: 104, ppid: 103, env: words("MARK=50")}),
 		signals: "0s TERM group 100 by its leader",
 		members: "100 stopped TERM",

@@ -92,8 +92,8 @@ func TestProcessThatFollowsItselfRuns(t *testing.T) {
 	)
 }
 
-// A variable twice in one block is what no shell makes and some launchers do:
-// any live value spares, whichever comes first.
+// A variable twice in one block is what no shell makes and some launchers do, and
+// programs go by the first or by the last: all values must prove it.
 func TestVariableTwiceInOneBlock(t *testing.T) {
 	lab := newLab(t)
 	live, dead, gone := lab.Mark(lab.Live()), lab.Mark(lab.Dead()), lab.Mark(lab.Dead())
@@ -102,8 +102,14 @@ func TestVariableTwiceInOneBlock(t *testing.T) {
 		orphan("dead, then live", "spared parent-running", dead, live),
 		orphan("dead, no pid, then live", "spared parent-running", dead, lab.Mark(""), live),
 		orphan("dead twice", "goes follows", dead, gone),
-		orphan("dead, then no pid", "goes follows", dead, lab.Mark("")),
-		orphan("no pid, then dead", "goes follows", lab.Mark("x"), dead),
+		orphan("the same dead one twice", "goes follows", dead, dead),
+		orphan("dead, then emptied", "spared unknown", dead, lab.Mark("")),
+		orphan("no pid, then dead", "spared unknown", lab.Mark("x"), dead),
+		orphan("dead, then no pid, and a home", "spared unknown", dead, lab.Mark("1"), lab.MarkHome()),
+		orphan("a home, then another folder", "spared unknown", lab.MarkHome(), lab.HomeVar+"=/home/me"),
+		orphan("a home, then emptied", "spared unknown", lab.MarkHome(), lab.HomeVar+"="),
+		orphan("two homes", "goes adopted", lab.MarkHome(), lab.MarkHome()+"-b"),
+		orphan("a home or not, and dead", "goes follows", lab.MarkHome(), lab.HomeVar+"=/home/me", dead),
 		orphan("no pid twice", "unnamed", lab.Mark(""), lab.Mark("x")),
 	)
 }
