@@ -78,8 +78,26 @@ func (j *judge) adopter(q, p *platform.Process) platform.Answer {
 	if isRelay(q) {
 		return platform.Yes
 	}
-	userManager := q.Program() == "systemd" && slices.Contains(q.Argv[1:], "--user") && q.UID == p.UID
-	return platform.AnswerOf(userManager)
+	if q.UID != p.UID {
+		return platform.No
+	}
+	return j.userManager(q)
+}
+
+// userManager tells whether a process is a `systemd --user`: it says so by its
+// arguments and its comm, and its executable has that name. Only root may look at
+// another user's executable, and systemd's own user often may not either
+// (ambient capabilities): then what it says counts.
+func (j *judge) userManager(q *platform.Process) platform.Answer {
+	const name = "systemd"
+	if q.Program() != name || q.Comm != name || len(q.Argv) < 2 || !slices.Contains(q.Argv[1:], "--user") {
+		return platform.No
+	}
+	k, ok := j.ask(Fact{Kind: FactProgram, Process: q.ID(), Path: name})
+	if !ok {
+		return platform.Unknown
+	}
+	return platform.AnswerOf(k.Is != platform.No)
 }
 
 // sessionLeft is the proof below a pid 1 that is no known init: the process was

@@ -63,6 +63,9 @@ func TestAdopted(t *testing.T) {
 		{"by an application that is merely called init", nil, table(job(parent(30)), proc(30, argv("/tmp/init"))), spared(NotAdopted, "init (30)")},
 
 		{"by the user's own service manager", nil, table(job(parent(30)), manager()), orphan(Adopted, "systemd --user (30)")},
+		{"by what is called like it and whose executable is another", nil, table(job(parent(30)), manager()).but(program(30, platform.No)), spared(NotAdopted, "systemd --user (30)")},
+		{"by it, whose executable may not be read", nil, table(job(parent(30)), manager()).but(program(30, platform.Unknown)), orphan(Adopted, "systemd --user (30)")},
+		{"by what is called like it by its arguments alone", nil, table(job(parent(30)), manager(comm("python3"))), spared(NotAdopted, "systemd --user (30)")},
 		{"by another user's", nil, table(job(parent(30)), manager(user(me+1))), spared(NotAdopted, "systemd --user (30)")},
 		{"by something called systemd", nil, table(job(parent(30)), proc(30, argv("/tmp/systemd"))), spared(NotAdopted, "systemd (30)")},
 		{"by what only says --user", nil, table(job(parent(30)), proc(30, argv("/bin/my-systemd", "--user"))), spared(NotAdopted, "my-systemd")},

@@ -11,6 +11,8 @@ const (
 	FactGone    FactKind = "gone"    // Process, Path: is it missing as the process sees it? Answered in Is
 	FactMemory  FactKind = "memory"  // Process: PSS and swapped PSS. Answered in Is (Yes: known) and Bytes
 	FactMainPID FactKind = "mainpid" // Process: is it its service manager's own main process? Answered in Is
+	FactProgram FactKind = "program" // Process, Path: does its executable file have that name? Answered in Is
+	FactClock   FactKind = "clock"   // Process: does it read start tokens by the sweep's own clock? Answered in Is
 )
 
 // Fact is one question, comparable, so that it can be a key.

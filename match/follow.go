@@ -89,6 +89,8 @@ func (j *judge) followed(p *platform.Process, v platform.Var, pid int, start uin
 		return say(FollowUnknown, "%s, and whether that is running cannot be told", who)
 	case hasStart && live.Of(start) == platform.Unknown:
 		return say(FollowUnknown, "%s; %d is running, but its start cannot be read", who, pid)
+	case hasStart && live.Of(start) == platform.No && !live.Kernel && !j.sameClock(p, platform.Identity{PID: pid, Start: live.Start}):
+		return say(FollowUnknown, "%s; %d is running with another start, which may be the same one by the clock of another time namespace", who, pid)
 	case hasStart && live.Of(start) == platform.No:
 		return say(FollowDead, "%s, which is not running: %d is used again, by %d@%d", who, pid, pid, live.Start)
 	case hasStart:
@@ -97,6 +99,18 @@ func (j *judge) followed(p *platform.Process, v platform.Var, pid int, start uin
 		return say(FollowRecycled, "%s, which is alive, possibly recycled: its holder is %s", who, stranger(live))
 	}
 	return say(FollowLive, "%s, which is running", who)
+}
+
+// sameClock says whether start tokens mean the same to the follower, to the process
+// that has the followed pid, and here: it was one of those two, or what it started,
+// that wrote the token down.
+func (j *judge) sameClock(follower *platform.Process, holder platform.Identity) bool {
+	for _, id := range []platform.Identity{follower.ID(), holder} {
+		if k, ok := j.ask(Fact{Kind: FactClock, Process: id}); !ok || k.Is != platform.Yes {
+			return false
+		}
+	}
+	return true
 }
 
 func stranger(l platform.Liveness) string {

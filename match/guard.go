@@ -110,8 +110,7 @@ func (j *judge) service(p *platform.Process) (Reason, string) {
 // isManager recognises systemd, of the system or of a user.
 func (j *judge) isManager(pid int) bool {
 	m := j.world.Table.Get(pid)
-	return m != nil && (pid == 1 && m.Comm == "systemd" ||
-		m.Program() == "systemd" && len(m.Argv) > 1 && slices.Contains(m.Argv[1:], "--user"))
+	return m != nil && (pid == 1 && m.Comm == "systemd" || j.userManager(m) != platform.No)
 }
 
 // onTerminal spares what is in use: a session leader with a controlling

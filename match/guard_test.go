@@ -145,6 +145,7 @@ func TestServiceManagersMainProcess(t *testing.T) {
 		{"no mark: the manager says yes", nil, table(orphaned()).but(manager(50, yes)), spared(Service, "says its manager init (1)")},
 		{"no mark: the user's manager says yes", nil, table(orphaned(parent(30)), userManager).but(manager(50, yes)), spared(Service, "says its manager systemd --user (30)")},
 		{"no mark, no answer", nil, table(orphaned()).but(manager(50, unknown)), spared(UnknownReason, "manager does not answer")},
+		{"no mark, below what only says that it is a manager", nil, table(orphaned(parent(30)), userManager).but(manager(50, unknown), program(30, no)), orphan(Follows, "42")},
 		{"what is no manager's child is not asked about", nil, table(orphaned(parent(40)), proc(40)).but(manager(50, unknown)), orphan(Follows, "42")},
 		{"nor what another init took in", nil, table(pid1("tini", "tini"), proc(20), orphaned()).but(manager(50, unknown)), orphan(Follows, "42")},
 	})

@@ -99,6 +99,9 @@ type scene struct {
 	missing map[string]bool           // paths
 	memory  map[int]uint64            // by pid; others are not readable
 	mainPID map[int]platform.Answer   // what the service manager says of a process, no of others
+
+	programs map[int]platform.Answer // of its executable's name; unknown of others
+	clocks   map[int]platform.Answer // yes of others
 }
 
 type setting func(*scene)
@@ -141,6 +144,16 @@ func missing(path string) setting {
 	return func(s *scene) { s.missing = map[string]bool{path: true} }
 }
 
+// program says whether a process's executable has the name that was asked for.
+func program(pid int, is platform.Answer) setting {
+	return func(s *scene) { s.programs = map[int]platform.Answer{pid: is} }
+}
+
+// clock says whether a process reads starts as the sweep does.
+func clock(pid int, is platform.Answer) setting {
+	return func(s *scene) { s.clocks = map[int]platform.Answer{pid: is} }
+}
+
 // manager says what the service manager answers of a process.
 func manager(pid int, is platform.Answer) setting {
 	return func(s *scene) { s.mainPID = map[int]platform.Answer{pid: is} }
@@ -170,6 +183,13 @@ func (s *scene) answer(f Fact) Known {
 			return Known{Is: is}
 		}
 		return Known{Is: platform.No}
+	case FactProgram:
+		return Known{Is: s.programs[f.Process.PID]}
+	case FactClock:
+		if is, ok := s.clocks[f.Process.PID]; ok {
+			return Known{Is: is}
+		}
+		return Known{Is: platform.Yes}
 	case FactLinks:
 		return Known{Links: resolve(f.Path, nil)}
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,6 +53,29 @@ func (r *Reader) Memory(ctx context.Context, id Identity) (bytes uint64, ok bool
 		return memory{sum, ok}
 	})
 	return m.bytes, m.ok
+}
+
+// RunsProgram answers whether the process's executable file has this name. Unknown
+// where it may not be read (ptrace(2), access mode PTRACE_MODE_READ_FSCREDS).
+func (r *Reader) RunsProgram(id Identity, name string) Answer {
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", id.PID))
+	if err != nil || !r.holds(id) {
+		return Unknown
+	}
+	return AnswerOf(filepath.Base(strings.TrimSuffix(path, " (deleted)")) == name)
+}
+
+// SameClock answers whether the process reads start tokens as this one does: in
+// another time namespace they are shifted (time_namespaces(7), Linux 5.6).
+func (r *Reader) SameClock(id Identity) Answer {
+	if r.clock == 0 {
+		return Yes
+	}
+	clock, err := r.inode(&scratch{}, id.PID, "ns/time")
+	if err != nil || !r.holds(id) {
+		return Unknown
+	}
+	return AnswerOf(clock == r.clock)
 }
 
 // parseRollup sums the Pss and SwapPss lines, which are in kB.

@@ -10,5 +10,11 @@ func (r *Reader) Missing(context.Context, Identity, string) Answer { return Unkn
 // Memory has no proportional figure here.
 func (r *Reader) Memory(context.Context, Identity) (uint64, bool) { return 0, false }
 
+// RunsProgram cannot be told here.
+func (r *Reader) RunsProgram(Identity, string) Answer { return Unknown }
+
+// SameClock cannot be told here.
+func (r *Reader) SameClock(Identity) Answer { return Unknown }
+
 // MainPID cannot be told here.
 func (r *Reader) MainPID(context.Context, Identity) Answer { return Unknown }

@@ -155,11 +155,18 @@ func (r *Reader) owner(s *scratch, pid int) (int, error) {
 // sameNamespace compares pid namespaces by inode. To see another process's takes
 // the right to trace it.
 func (r *Reader) sameNamespace(s *scratch, pid int) Answer {
-	var st unix.Stat_t
-	if err := unix.Fstatat(r.proc, string(s.at(pid, "ns/pid")), &st, 0); err != nil {
+	namespace, err := r.inode(s, pid, "ns/pid")
+	if err != nil {
 		return Unknown
 	}
-	return AnswerOf(st.Ino == r.namespace)
+	return AnswerOf(namespace == r.namespace)
+}
+
+// inode is the inode of /proc/PID/name.
+func (r *Reader) inode(s *scratch, pid int, name string) (uint64, error) {
+	var st unix.Stat_t
+	err := unix.Fstatat(r.proc, string(s.at(pid, name)), &st, 0)
+	return st.Ino, err
 }
 
 // threads lists the process's threads.

@@ -98,6 +98,12 @@ func (r *Reader) holds(id Identity) bool {
 // Memory has no proportional figure here.
 func (r *Reader) Memory(context.Context, Identity) (uint64, bool) { return 0, false }
 
+// RunsProgram is not asked: no systemd runs here.
+func (r *Reader) RunsProgram(Identity, string) Answer { return Unknown }
+
+// SameClock is always so: there are no time namespaces.
+func (r *Reader) SameClock(Identity) Answer { return Yes }
+
 // MainPID cannot be told: launchd's own processes show by Process.Reparented.
 func (r *Reader) MainPID(context.Context, Identity) Answer { return Unknown }
 

@@ -36,6 +36,7 @@ type Reader struct {
 	proc      int // descriptor
 	listing   sync.Mutex
 	namespace uint64 // inode of the own pid namespace
+	clock     uint64 // inode of the own time namespace, 0 where the kernel has none
 	uid       int
 	stall     time.Duration
 
@@ -89,6 +90,9 @@ func (r *Reader) check(path string) error {
 		return fmt.Errorf("pid namespace of this process: %w", err)
 	}
 	r.namespace = st.Ino
+	if r.clock, err = r.inode(&scratch{}, os.Getpid(), "ns/time"); err != nil && !errors.Is(err, syscall.ENOENT) {
+		return fmt.Errorf("time namespace of this process: %w", err)
+	}
 	return nil
 }
 

@@ -174,7 +174,11 @@ func (k *kernel) Usage(pids []int) []platform.Usage {
 
 func (k *kernel) Answer(_ context.Context, f match.Fact) match.Known {
 	k.step("answer", f.PID)
-	if f.Kind != match.FactRunning {
+	switch f.Kind {
+	case match.FactClock:
+		return match.Known{Is: platform.Yes}
+	case match.FactRunning:
+	default:
 		return match.Known{}
 	}
 	if p := k.running(f.PID); p != nil {

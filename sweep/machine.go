@@ -66,6 +66,10 @@ func (m OS) Answer(ctx context.Context, f match.Fact) match.Known {
 		return match.Known{Is: m.Missing(ctx, f.Process, f.Path)}
 	case match.FactMainPID:
 		return match.Known{Is: m.MainPID(ctx, f.Process)}
+	case match.FactProgram:
+		return match.Known{Is: m.RunsProgram(f.Process, f.Path)}
+	case match.FactClock:
+		return match.Known{Is: m.SameClock(f.Process)}
 	case match.FactMemory:
 		bytes, ok := m.Memory(ctx, f.Process)
 		if !ok {

@@ -9,9 +9,16 @@ import (
 )
 
 // Alive says whether the process runs, or, without a start token, whether any
-// holder of the pid does: the question that a followed value asks.
+// holder of the pid does: the question that a followed value asks. Another start of
+// a holder in another time namespace is no answer.
 func Alive(ctx context.Context, m Machine, id platform.Identity) platform.Answer {
-	return m.Answer(ctx, match.Fact{Kind: match.FactRunning, PID: id.PID}).Live.Of(id.Start)
+	live := m.Answer(ctx, match.Fact{Kind: match.FactRunning, PID: id.PID}).Live
+	runs := live.Of(id.Start)
+	if holder := (platform.Identity{PID: id.PID, Start: live.Start}); runs == platform.No && live.Running == platform.Yes && !live.Kernel &&
+		m.Answer(ctx, match.Fact{Kind: match.FactClock, Process: holder}).Is != platform.Yes {
+		return platform.Unknown
+	}
+	return runs
 }
 
 // Identify returns the identity of the process that holds the pid now. Yes: it

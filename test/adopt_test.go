@@ -5,6 +5,7 @@ package test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -19,8 +20,23 @@ func (l *Lab) adopter(s Spec, left ...Spec) (Proc, []Proc) {
 // alias is the role's program under another file name, which becomes its comm.
 func (l *Lab) alias(name string) string {
 	l.t.Helper()
-	path := filepath.Join(filepath.Dir(l.path("alias")), name)
+	path := filepath.Join(l.folder("links"), name)
 	l.must(os.Symlink(roleBinary(l.t), path))
+	return path
+}
+
+// program is a file of its own with the role's program.
+func (l *Lab) program(name string) string {
+	l.t.Helper()
+	path := filepath.Join(l.folder("programs"), name)
+	l.must(os.Link(roleBinary(l.t), path))
+	return path
+}
+
+func (l *Lab) folder(name string) string {
+	l.t.Helper()
+	path := l.path(name)
+	l.must(os.Mkdir(path, 0o755))
 	return path
 }
 
@@ -32,7 +48,7 @@ func TestSubreaperIsAnAdopterByName(t *testing.T) {
 	var cases []Case
 	for i, c := range []struct {
 		what, want string
-		exe        string
+		exe        string // file name of a link to the role's program, with '+' of a copy
 		argv       []string
 	}{
 		{"a program that no rule names", "spared not-adopted", "", []string{"some-daemon"}},
@@ -43,6 +59,9 @@ func TestSubreaperIsAnAdopterByName(t *testing.T) {
 		{"one that is merely called systemd", "spared not-adopted", "systemd", []string{"/lib/systemd/systemd"}},
 		{"a systemd of the system that is not pid 1", "spared not-adopted", "", []string{"systemd", "--system"}},
 		{"one with a word that begins with --user", "spared not-adopted", "", []string{"systemd", "--user-unit"}},
+		{"what a user's systemd is", "goes adopted", "+systemd", []string{"/usr/lib/systemd/systemd", "--user"}},
+		{"a program that calls itself systemd --user", "spared not-adopted", "", []string{"systemd", "--user"}},
+		{"a program that is called systemd by a link", "spared not-adopted", "systemd", []string{"systemd", "--user"}},
 		{"one that mentions systemd --user", "spared not-adopted", "", []string{"python3", "systemd", "--user"}},
 		{"a shell's text with systemd --user in it", "spared not-adopted", "", []string{"sh", "-c", "systemd --user"}},
 		{"one that is merely called init", "spared not-adopted", "init", []string{"/sbin/init"}},
@@ -50,7 +69,9 @@ func TestSubreaperIsAnAdopterByName(t *testing.T) {
 		{"one called after a relay, and not the program /init", "spared not-adopted", "Relay(318)", []string{"/opt/init"}},
 	} {
 		exe := ""
-		if c.exe != "" {
+		if name, own := strings.CutPrefix(c.exe, "+"); own {
+			exe = lab.program(name)
+		} else if c.exe != "" {
 			exe = lab.alias(c.exe)
 		}
 		daemon, left := lab.adopter(Spec{Exe: exe, Argv: c.argv},
@@ -83,8 +104,11 @@ func TestUserManagerAdoptsItsOwnUsers(t *testing.T) {
 	left := func(n, uid int) Spec {
 		return Spec{Argv: lab.Sleep(n), Env: []string{lab.MarkHome()}, UID: uid, Leader: true}
 	}
-	_, roots := lab.adopter(Spec{Argv: []string{"/usr/lib/systemd/systemd", "--user"}}, left(901, 0), left(902, nobody))
+	program := lab.program("systemd")
+	manager, roots := lab.adopter(Spec{Exe: program, Argv: []string{"/usr/lib/systemd/systemd", "--user"}}, left(901, 0), left(902, nobody))
+	lab.must(os.Remove(program)) // an update replaced it
 	res := lab.CasesOf(Run{Args: []string{"--all-users"}},
+		running("the manager", "unnamed", manager),
 		running("root's, left to root's manager", "goes adopted", roots[0]),
 		running("nobody's, left to root's manager", "spared not-adopted", roots[1]))
 	o, _ := res.member(roots[0])
