@@ -54,15 +54,20 @@ func newSession(ctx context.Context, m Machine, o Options) (*session, error) {
 	if o.Names != nil {
 		s.name(*o.Names)
 	}
-	for _, dir := range o.TmpDirs {
-		links := m.Answer(ctx, match.Fact{Kind: match.FactLinks, Path: dir}).Links
+	return s, nil
+}
+
+// tmpRoots says where the temporary directories are, once it is asked.
+func (s *session) tmpRoots(ctx context.Context) []match.TmpRoot {
+	for _, dir := range s.o.TmpDirs[len(s.tmp):] {
+		links := s.m.Answer(ctx, match.Fact{Kind: match.FactLinks, Path: dir}).Links
 		root := match.TmpRoot{Path: dir}
 		if len(links) > 0 {
 			root.Real = links[len(links)-1].Real
 		}
 		s.tmp = append(s.tmp, root)
 	}
-	return s, nil
+	return s.tmp
 }
 
 func (s *session) name(n match.Names) {
@@ -96,7 +101,7 @@ func (s *session) read(ctx context.Context, extra []int) (*reading, error) {
 	}
 	r := &reading{census: c}
 	if len(extra)+len(s.named) == 0 && !s.anyCandidate(c) {
-		r.judge(s, nil)
+		r.judge(s, match.NewTable(nil), nil)
 		return r, ctx.Err()
 	}
 	return r, s.refresh(ctx, r, extra)
@@ -117,16 +122,13 @@ func (s *session) refresh(ctx context.Context, r *reading, extra []int) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("reading the process table: %w", err)
 	}
-	r.judge(s, match.NewTable(r.census.Processes))
+	r.judge(s, match.NewTable(r.census.Processes), s.tmpRoots(ctx))
 	return nil
 }
 
-func (r *reading) judge(s *session, table *match.Table) {
-	if table == nil {
-		table = match.NewTable(nil)
-	}
+func (r *reading) judge(s *session, table *match.Table, tmp []match.TmpRoot) {
 	r.table = table
-	r.world = &match.World{Table: table, System: s.system, Now: s.m.Ticks(), AllUsers: s.o.AllUsers, TmpRoots: s.tmp}
+	r.world = &match.World{Table: table, System: s.system, Now: s.m.Ticks(), AllUsers: s.o.AllUsers, TmpRoots: tmp}
 	r.facts = match.Facts{}
 	r.judged = s.judgement(r)
 }

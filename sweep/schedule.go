@@ -1,8 +1,8 @@
 package sweep
 
 import (
-	"encoding/xml"
 	"fmt"
+	"html"
 	"path/filepath"
 	"strings"
 	"time"
@@ -174,12 +174,9 @@ func systemdWord(s string, variables bool) string {
 
 func (j Job) launchd() string {
 	var b strings.Builder
-	text := func(s string) string {
-		var b strings.Builder
-		xml.EscapeText(&b, []byte(s)) // a Builder takes everything
-		return b.String()
-	}
-	b.WriteString(xml.Header + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+	text := func(s string) string { return html.EscapeString(strings.Map(inXML, s)) }
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <!-- Install: write this to ~/Library/LaunchAgents/reaper.sweep.plist, then
      launchctl bootstrap gui/$(id -u) ~/Library/LaunchAgents/reaper.sweep.plist
      Remove: launchctl bootout gui/$(id -u)/reaper.sweep; rm ~/Library/LaunchAgents/reaper.sweep.plist -->
@@ -210,4 +207,13 @@ func (j Job) launchd() string {
 	}
 	b.WriteString("</dict>\n</plist>\n")
 	return b.String()
+}
+
+// inXML replaces what an XML document cannot hold, bytes that are not UTF-8 among
+// them. encoding/xml knows more, and costs every start of the program.
+func inXML(r rune) rune {
+	if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+		return utf8.RuneError
+	}
+	return r
 }
