@@ -60,6 +60,9 @@ func main() {
 		fmt.Print(f.tables(s))
 		err = f.wrong()
 	}
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -115,7 +118,7 @@ func measure(ctx context.Context, s settings) (*findings, error) {
 			continue
 		}
 		if err := b.part(part); err != nil {
-			return b.found, errors.Join(fmt.Errorf("%s: %w", part, err), ctx.Err())
+			return b.found, fmt.Errorf("%s: %w", part, err)
 		}
 	}
 	b.found.quiet = b.quiet

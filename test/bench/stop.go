@@ -54,6 +54,9 @@ func (b *bench) stop() error {
 	b.progress("stops of what is deaf to SIGTERM")
 	sweep = append(sweep, "--grace", b.grace.String())
 	b.found.deaf, err = s.paired("deaf", sweep, int(b.grace/time.Millisecond), min(b.rounds, slowRounds))
+	for _, one := range b.found.deaf {
+		b.found.expect(one.ours.Wall >= b.grace, "stop: what was to be deaf to SIGTERM was gone before the grace was over")
+	}
 	return err
 }
 
