@@ -51,7 +51,7 @@ func small(t *testing.T) settings {
 	}
 	l.close()
 	t.Setenv("TMPDIR", t.TempDir())
-	return settings{reaper: reaperOnce(), sizes: []int{20, 70}, rounds: 1, parts: allParts, grace: 100 * time.Millisecond, orphans: 12}
+	return settings{reaper: reaperOnce(), sizes: []int{20, 70}, rounds: 1, parts: allParts, grace: 400 * time.Millisecond, orphans: 12}
 }
 
 // reaperOnce builds reaper for all tests; TestMain removes it.
