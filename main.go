@@ -177,7 +177,7 @@ func (c *shared) act(stdout io.Writer, log zerolog.Logger, v sweep.View, work fu
 	if c.JSON {
 		return written(report.Exit, printJSON(stdout, report))
 	}
-	v.Width, v.Color = width(stdout), c.color(stdout)
+	v.Width, v.Color, v.Home = width(stdout), c.color(stdout), os.Getenv("HOME")
 	return written(report.Exit, report.Text(stdout, v))
 }
 

@@ -33,7 +33,7 @@ func golden(t *testing.T, name, got string) {
 // Every face of a report that is kept: a file for each, a section for each way to
 // look at it.
 var (
-	at80       = View{Width: 80}
+	at80       = View{Width: 80, Home: "/home/ann"}
 	at200      = View{Width: 200}
 	piped      = View{}
 	coloured   = View{Width: 80, Color: true}

@@ -41,7 +41,7 @@ func lay(r *Report, v View) []row {
 	l.countRules()
 	if len(r.Orphans) > 0 {
 		if r.Rules != "" && r.Orphans[0].Why.Test != match.Named {
-			l.heading("rules: " + r.Rules)
+			l.heading("rules: " + r.rules(v.Home))
 		}
 		l.orphans()
 		l.left()
@@ -53,7 +53,7 @@ func lay(r *Report, v View) []row {
 		l.heading("")
 	}
 	l.notes()
-	l.heading(r.sentence())
+	l.heading(r.sentence(v.Home))
 	return l.rows
 }
 
@@ -110,7 +110,7 @@ func (l *layout) orphans() {
 
 // subtotal sums a rule's trees up where there is more than one rule.
 func (l *layout) subtotal(trees []*node) string {
-	if l.rules < 2 {
+	if len(trees) == len(l.report.Orphans) {
 		return ""
 	}
 	processes, rss := 0, uint64(0)
@@ -158,8 +158,11 @@ func (l *layout) group(trees []*node) {
 		}
 	}
 	why := alike(details)
-	if all[0].Why.Test == match.Over {
+	switch all[0].Why.Test {
+	case match.Over:
 		why += " (a bound that the rule sets, owned or not)"
+	case match.Adopted:
+		why = "its parent has exited: " + why
 	}
 	l.say("why", why)
 	if all[0].Action == match.ActionReport {

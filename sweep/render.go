@@ -14,10 +14,11 @@ import (
 
 // View says how a report is shown as text.
 type View struct {
-	Width   int  // columns to fit lines into; 0: no terminal, commands have 120
-	Color   bool // 16 plain colours, readable on light and dark
-	Verbose bool // nothing folded; markers and signals as well
-	Quiet   bool // nothing where nothing was stopped and nothing is left; nothing of what is spared
+	Width   int    // columns to fit lines into; 0: no terminal, commands have 120
+	Color   bool   // 16 plain colours, readable on light and dark
+	Verbose bool   // nothing folded; markers and signals as well
+	Home    string // is written ~
+	Quiet   bool   // nothing where nothing was stopped and nothing is left; nothing of what is spared
 }
 
 // Text writes the report for a person.

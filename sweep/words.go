@@ -10,12 +10,12 @@ import (
 )
 
 // sentence sums the report up: what would go or what went, what is left, what was spared and why.
-func (r *Report) sentence() string {
+func (r *Report) sentence(home string) string {
 	if r.Nothing != "" {
 		return r.Nothing
 	}
 	if len(r.Orphans) == 0 {
-		return "no orphans among " + count(r.Census.Processes, "process", "processes") + r.source() + r.sparedPart()
+		return "no orphans among " + count(r.Census.Processes, "process", "processes") + r.source(home) + r.sparedPart()
 	}
 	trees := count(r.Totals.Orphans, "orphan", "orphans")
 	if r.Orphans[0].Why.Test == match.Named {
@@ -73,11 +73,22 @@ func (r *Report) memory() string {
 }
 
 // source names the rules where nothing else tells that any were in force.
-func (r *Report) source() string {
+func (r *Report) source(home string) string {
 	if r.Rules == "" {
 		return ""
 	}
-	return " (rules: " + r.Rules + ")"
+	return " (rules: " + r.rules(home) + ")"
+}
+
+// rules names the files in force, ~ for what is below the home.
+func (r *Report) rules(home string) string {
+	files := strings.Split(r.Rules, ", ")
+	for i, file := range files {
+		if rest, below := strings.CutPrefix(file, home+"/"); below && home != "" {
+			files[i] = "~/" + rest
+		}
+	}
+	return strings.Join(files, ", ")
 }
 
 func (r *Report) sparedPart() string {
