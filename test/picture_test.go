@@ -87,7 +87,9 @@ func TestPicture(t *testing.T) {
 	if status := lab.finish(this); status != 0 {
 		t.Fatalf("status %d: %s", status, screen)
 	}
-	lab.eventually("all of the report", func() bool { return strings.Contains(screen.String(), " would be stopped; ") && strings.HasSuffix(screen.String(), "\n") })
+	lab.eventually("all of the report", func() bool {
+		return strings.Contains(screen.String(), " would be stopped; ") && strings.HasSuffix(screen.String(), "\n")
+	})
 	shown := "$ reaper sweep --dry-run\n" + strings.ReplaceAll(screen.String(), "\r", "")
 	if *picture {
 		lab.must(os.WriteFile(pictureFile, []byte(draw(strings.Split(strings.TrimSuffix(shown, "\n"), "\n"))), 0o644))
