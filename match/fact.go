@@ -13,6 +13,7 @@ const (
 	FactMainPID FactKind = "mainpid" // Process: is it its service manager's own main process? Answered in Is
 	FactProgram FactKind = "program" // Process, Path: does its executable file have that name? Answered in Is
 	FactClock   FactKind = "clock"   // Process: does it read start tokens by the sweep's own clock? Answered in Is
+	FactOlder   FactKind = "older"   // Process, PID: was its environment given to it before the holder of PID was born? Answered in Is, Yes or Unknown
 )
 
 // Fact is one question, comparable, so that it can be a key.

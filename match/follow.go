@@ -95,8 +95,10 @@ func (j *judge) followed(p *platform.Process, v platform.Var, pid int, start uin
 		return say(FollowDead, "%s, which is not running: %d is used again, by %d@%d", who, pid, pid, live.Start)
 	case hasStart:
 		return say(FollowLive, "%s, which is running", who)
-	case live.Kernel || live.Start > p.Start:
+	case live.Kernel || live.Start > p.Start && !j.older(p, pid):
 		return say(FollowRecycled, "%s, which is alive, possibly recycled: its holder is %s", who, stranger(live))
+	case live.Start > p.Start:
+		return say(FollowDead, "%s, which is not running: %d is used again, by %d@%d, which was born after that value was given", who, pid, pid, live.Start)
 	}
 	return say(FollowLive, "%s, which is running", who)
 }
@@ -111,6 +113,14 @@ func (j *judge) sameClock(follower *platform.Process, holder platform.Identity) 
 		}
 	}
 	return true
+}
+
+// older says whether the process got its environment before the holder of the pid
+// was born, so that no value in it means that one. That the process itself is older
+// proves less: it may have executed its program since.
+func (j *judge) older(p *platform.Process, holder int) bool {
+	k, _ := j.ask(Fact{Kind: FactOlder, Process: p.ID(), PID: holder})
+	return k.Is == platform.Yes
 }
 
 func stranger(l platform.Liveness) string {

@@ -32,8 +32,12 @@ func TestFollowedParent(t *testing.T) {
 		{"not in the table, and nobody can tell", nil,
 			table(marked("40")).but(holder(40, platform.Liveness{Running: unknown})), spared(UnknownReason, "cannot be told")},
 		{"a holder younger than its follower may be a stranger", nil, table(marked("60"), other(60)), spared(PossiblyRecycled, "alive, possibly recycled: its holder is younger")},
+		{"such a one that was born after the value was given is one", nil, table(marked("60"), other(60)).but(older(50, 60)),
+			orphan(Follows, "follows 60 (M), which is not running: 60 is used again, by 60@600, which was born after that value was given")},
+		{"twice: one such a stranger's, the other runs", nil, table(marked("60", "40"), other(60), other(40)).but(older(50, 60)), spared(ParentRunning, "40")},
+		{"an older holder is the parent, whatever is said of it", nil, table(marked("40"), other(40)).but(older(50, 40)), spared(ParentRunning, "40")},
 		{"one born within the same tick is taken for the parent", nil, table(marked("60"), other(60, start(500))), spared(ParentRunning, "60")},
-		{"a kernel thread is a stranger", nil, table(marked("2"), other(2, kernel)), spared(PossiblyRecycled, "a kernel thread")},
+		{"a kernel thread is a stranger", nil, table(marked("2"), other(2, kernel)).but(older(50, 2)), spared(PossiblyRecycled, "a kernel thread")},
 
 		{"with its start: running", nil, table(marked("40@400"), other(40)), spared(ParentRunning, "follows 40@400 (M), which is running")},
 		{"with its start: younger than the follower, and still the one", nil, table(marked("60@600"), other(60)), spared(ParentRunning, "60@600")},

@@ -102,6 +102,7 @@ type scene struct {
 
 	programs map[int]platform.Answer // of its executable's name; unknown of others
 	clocks   map[int]platform.Answer // yes of others
+	older    map[int]int             // by pid, the holder of which it is known to have its environment from before
 }
 
 type setting func(*scene)
@@ -159,6 +160,12 @@ func manager(pid int, is platform.Answer) setting {
 	return func(s *scene) { s.mainPID = map[int]platform.Answer{pid: is} }
 }
 
+// older says that the kernel shows the process to have got its environment before
+// the holder of a pid was born.
+func older(pid, holder int) setting {
+	return func(s *scene) { s.older = map[int]int{pid: holder} }
+}
+
 func memory(byPID map[int]uint64) setting { return func(s *scene) { s.memory = byPID } }
 
 func (s *scene) answer(f Fact) Known {
@@ -190,6 +197,8 @@ func (s *scene) answer(f Fact) Known {
 			return Known{Is: is}
 		}
 		return Known{Is: platform.Yes}
+	case FactOlder:
+		return Known{Is: map[bool]platform.Answer{true: platform.Yes}[s.older[f.Process.PID] == f.PID]}
 	case FactLinks:
 		return Known{Links: resolve(f.Path, nil)}
 	}

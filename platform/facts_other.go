@@ -16,5 +16,8 @@ func (r *Reader) RunsProgram(Identity, string) Answer { return Unknown }
 // SameClock cannot be told here.
 func (r *Reader) SameClock(Identity) Answer { return Unknown }
 
+// Older cannot be told here.
+func (r *Reader) Older(Identity, int) Answer { return Unknown }
+
 // MainPID cannot be told here.
 func (r *Reader) MainPID(context.Context, Identity) Answer { return Unknown }

@@ -118,6 +118,7 @@ func TestOnAMac(t *testing.T) {
 	})
 	t.Run("unique ids", macUnique)
 	t.Run("adopted", macAdopted)
+	t.Run("older", macOlder)
 	t.Run("handle", macHandle)
 	t.Run("group of zombies", macZombies)
 	t.Run("ps", func(t *testing.T) {
@@ -171,6 +172,27 @@ func macAdopted(t *testing.T) {
 	t.Logf("%+v, unique %+v, %v", p, u, ok)
 	if p.PPID != 1 || p.Reparented != Yes || p.SID != cmd.Process.Pid {
 		t.Errorf("an orphan: %+v", p)
+	}
+}
+
+// macOlder lets a shell that was started after the first process have a child, which
+// is thereby later than that one's program; not so the other way round. Before 15.4
+// neither can be told.
+func macOlder(t *testing.T) {
+	first, _ := started(t, false, nil, "/bin/sh", "-c", "echo ready; read x")
+	_, line := started(t, false, nil, "/bin/sh", "-c", "sleep 60 >/dev/null & echo $!; read x")
+	later, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(later, syscall.SIGKILL)
+	r := macReader(t)
+	self, _ := r.uniqueOf(os.Getpid())
+	before, after := inspectedHere(t, first.Process.Pid), inspectedHere(t, later)
+	got, back := r.Older(before.ID(), after.PID), r.Older(after.ID(), before.PID)
+	t.Logf("versions count %v, older %v, the other way round %v", self.counts(), got, back)
+	if back != Unknown || got == No || (got == Yes) != self.counts() {
+		t.Errorf("older %v, the other way round %v", got, back)
 	}
 }
 

@@ -89,12 +89,6 @@ func (r *Reader) Missing(ctx context.Context, id Identity, path string) Answer {
 	})
 }
 
-// holds says whether the identity still holds its pid.
-func (r *Reader) holds(id Identity) bool {
-	k, err := kinfoOf(r.kernel, id.PID)
-	return err == nil && k.start == id.Start && !k.exited()
-}
-
 // Memory has no proportional figure here.
 func (r *Reader) Memory(context.Context, Identity) (uint64, bool) { return 0, false }
 

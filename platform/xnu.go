@@ -75,17 +75,41 @@ func parseUnique(b []byte) (unique, error) {
 // unique id alone, so another one than launchd's is proof. Launchd's own is none
 // since macOS 13: exec takes it anew from the parent of that moment, so that a
 // process that was adopted and then executed shows launchd's too. The version of
-// the first parent survives that.
+// the first parent survives that: launchd's is among the first that were given out.
 func born(u, launchd unique, release int) Answer {
 	switch {
-	case u.parentVersion != 0:
-		return AnswerOf(u.parentVersion != launchd.version)
-	case u.parent != launchd.id:
+	case u.parentVersion > 0 && u.parentVersion == launchd.version:
+		return No
+	case u.parent != launchd.id, u.parentVersion > launchd.version:
 		return Yes
+	case u.parentVersion > 0:
+		return Unknown // from before launchd last executed itself: its own, or another's
 	case release > 0 && release <= execKeepsParent:
 		return No
 	}
 	return Unknown
+}
+
+// mostForks is far below what makes a version come again, which counts forks and
+// execs in 32 bits.
+const mostForks = 1 << 30
+
+// counts says whether the versions are what they are taken for: this process, which
+// has executed its program, has a later one than its parent had at the fork.
+func (u unique) counts() bool { return u.parentVersion > 0 && u.parentVersion < u.version }
+
+// shows says whether this process witnesses that u executed its program before h
+// was forked.
+//
+// Ids and versions count up. A fork takes one of each, and the version that the
+// parent has then, under one lock (forkproc, bsd/kern/kern_fork.c); an exec takes a
+// version once it has copied in the environment (exec_handle_sugid and
+// exec_mach_imgact, bsd/kern/kern_exec.c). So a parent whose version is u's or a
+// later one had a child after u's exec, and h is that child or was forked after it.
+func (w unique) shows(u, h unique) bool {
+	counted := func(version uint32) bool { return version > 0 && version < 1<<31 }
+	return w.id <= h.id && h.id < mostForks && u.id < h.id &&
+		counted(w.parentVersion) && counted(u.version) && w.parentVersion >= u.version
 }
 
 // bornInSession is proof without any of that: a session is left only to lead one

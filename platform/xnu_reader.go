@@ -307,6 +307,38 @@ func (r *xnuReader) Liveness(pid int) Liveness {
 	return Liveness{}
 }
 
+// holds says whether the identity still holds its pid.
+func (r *xnuReader) holds(id Identity) bool {
+	k, err := kinfoOf(r.kernel, id.PID)
+	return err == nil && k.start == id.Start && !k.exited()
+}
+
+// Older answers Yes where the process got its environment before the holder of the
+// pid was born, and Unknown where that cannot be shown. Every process may be a
+// witness to it.
+func (r *xnuReader) Older(id Identity, holder int) Answer {
+	self, counts := r.uniqueOf(r.pid)
+	h, known := r.uniqueOf(holder)
+	u, ok := r.uniqueOf(id.PID)
+	if !ok || !known || !counts || !self.counts() || !r.holds(id) {
+		return Unknown
+	}
+	b, err := r.kernel.table()
+	if err != nil {
+		return Unknown
+	}
+	table, err := parseKinfos(b)
+	if err != nil {
+		return Unknown
+	}
+	for i := range table {
+		if w, ok := r.uniqueOf(table[i].pid); ok && w.shows(u, h) {
+			return Yes
+		}
+	}
+	return Unknown
+}
+
 // Ticks is the time of p_starttime's clock, the wall's: what it is compared with
 // decides over ages alone, never over identities.
 func (r *xnuReader) Ticks() uint64 { return uint64(time.Now().UnixMicro()) }

@@ -164,6 +164,45 @@ func TestXNUReaderFindsWhoStartedLaunchdsChildren(t *testing.T) {
 	})
 }
 
+// Guards the proof that a pid is used again: 60 follows 70, and what has that pid now
+// was forked after 60 executed its program, as 80 shows.
+func TestXNUOlder(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		script func(k *scripted)
+		want   Answer
+	}{
+		{"a witness", func(*scripted) {}, Yes},
+		{"another user's witness", func(k *scripted) { k.procs[80].uid = 0 }, Yes},
+		{"no witness", func(k *scripted) { delete(k.procs, 80) }, Unknown},
+		{"a witness that exited", func(k *scripted) { k.procs[80].stat = xnuZombie }, Unknown},
+		{"the holder's unique id is refused", func(k *scripted) { k.procs[70].unique = nil }, Unknown},
+		{"the follower's is", func(k *scripted) { k.procs[60].unique = nil }, Unknown},
+		{"before 15.4", func(k *scripted) {
+			for _, p := range k.procs {
+				clear(p.unique[36:40])
+			}
+		}, Unknown},
+		{"versions that are something else", func(k *scripted) { k.procs[50].unique = uniqueBytes(unique{id: 400, version: 700, parentVersion: 700}) }, Unknown},
+		{"another has the follower's pid", func(k *scripted) { k.procs[60].sec++ }, Unknown},
+		{"the follower has exited", func(k *scripted) { k.procs[60].stat = xnuZombie }, Unknown},
+		{"the table is refused", func(k *scripted) { k.refused = syscall.EPERM }, Unknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newScripted()
+			id := Identity{60, 1060123456}
+			k.procs[50].unique = uniqueBytes(unique{id: 400, parent: 1, version: 700, parentVersion: 650})
+			k.add(60, []string{"MARK=70"}).unique = uniqueBytes(unique{id: 100, parent: 90, version: 500, parentVersion: 40})
+			k.add(70, nil).unique = uniqueBytes(unique{id: 300, parent: 1, version: 900, parentVersion: 2})
+			k.add(80, nil).unique = uniqueBytes(unique{id: 200, parent: 100, version: 510, parentVersion: 500})
+			c.script(k)
+			if got := k.reader().Older(id, 70); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 func TestXNUReaderDoubtsTitles(t *testing.T) {
 	titled := func(k *scripted) *scriptedProc {
 		p := k.add(60, nil)

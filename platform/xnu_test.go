@@ -112,10 +112,14 @@ func (k *scripted) session(pid int) (int, error) {
 func (k *scripted) unique(pid int) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if p := k.procs[pid]; p != nil && p.unique != nil {
-		return p.unique, nil
+	p := k.procs[pid]
+	switch {
+	case p == nil || p.stat == xnuZombie:
+		return nil, syscall.ESRCH
+	case p.unique == nil:
+		return nil, syscall.EPERM
 	}
-	return nil, syscall.EPERM
+	return p.unique, nil
 }
 
 // kill succeeds on a zombie, and answers EPERM for a group of zombies alone.
@@ -227,10 +231,44 @@ func TestBorn(t *testing.T) {
 		{"launchd's id, where exec leaves that alone", unique{id: 6000, parent: 1}, 21, No},
 		{"launchd's id, and the release is not known", unique{id: 6000, parent: 1}, 0, Unknown},
 		{"launchd's id after an exec, the first parent another", unique{id: 6000, parent: 1, parentVersion: 812}, 24, Yes},
+		{"launchd's id, and a first parent from before launchd executed itself", unique{id: 6000, parent: 1, parentVersion: 1}, 24, Unknown},
+		{"another's id, and launchd's version as first parent", unique{id: 6000, parent: 5123, parentVersion: 2}, 24, No},
 		{"launchd's id, and it was the first parent", unique{id: 6000, parent: 1, parentVersion: 2}, 24, No},
 	} {
 		if got := born(c.u, launchd, c.release); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Guards that a holder is taken for a later process than the one that a value meant
+// only where a witness was forked between the exec that gave the value and it.
+func TestShows(t *testing.T) {
+	follower, holder := unique{id: 100, version: 500, parentVersion: 40}, unique{id: 300, version: 900, parentVersion: 20}
+	for _, c := range []struct {
+		name    string
+		witness unique
+		change  func(u, h *unique)
+		want    bool
+	}{
+		{"a child of the follower's program, older than the holder", unique{id: 200, parentVersion: 500}, nil, true},
+		{"a child of a program that was executed after the follower's", unique{id: 200, parentVersion: 600}, nil, true},
+		{"the holder itself, child of such a program", unique{id: 300, parentVersion: 600}, nil, true},
+		{"a child of a program that was executed before", unique{id: 200, parentVersion: 499}, nil, false},
+		{"younger than the holder", unique{id: 301, parentVersion: 600}, nil, false},
+		{"the follower has executed another program since", unique{id: 200, parentVersion: 600}, func(u, _ *unique) { u.version = 950 }, false},
+		{"the kernel does not tell the first parent's version", unique{id: 200}, nil, false},
+		{"nor the follower's", unique{id: 200, parentVersion: 600}, func(u, _ *unique) { u.version = 0 }, false},
+		{"a follower younger than the holder, as versions deny", unique{id: 200, parentVersion: 600}, func(u, _ *unique) { u.id = 400 }, false},
+		{"a version that has passed zero", unique{id: 200, parentVersion: 1 << 31}, nil, false},
+		{"so many forks that versions may come again", unique{id: 200, parentVersion: 600}, func(_, h *unique) { h.id = 1 << 30 }, false},
+	} {
+		u, h := follower, holder
+		if c.change != nil {
+			c.change(&u, &h)
+		}
+		if got := c.witness.shows(u, h); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }

@@ -33,6 +33,7 @@ type process struct {
 	xnu      bool            // in macOS's table
 	withheld bool            // its environment is not shown
 	adopted  platform.Answer // whether launchd is known to have adopted it; the zero value: yes
+	execed   uint64          // ticks at its last exec, 0 for none
 
 	missed  bool // it was lost in the last survey
 	gone    bool // waited for
@@ -63,7 +64,9 @@ func frozen(_ *kernel, p *process) { p.state = 'D' }
 
 // execs goes on as another program, which keeps the pid and the start.
 func execs(env ...string) reaction {
-	return func(_ *kernel, p *process) { p.env, p.argv, p.term = env, words("/bin/other"), ignores }
+	return func(k *kernel, p *process) {
+		p.env, p.argv, p.term, p.execed = env, words("/bin/other"), ignores, k.Ticks()
+	}
 }
 
 // forks has a child and goes on with the next reaction.

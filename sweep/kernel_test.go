@@ -39,6 +39,7 @@ type kernel struct {
 	faults []fault
 	cancel func() // of the sweep's context
 	xnu    bool   // it is macOS's, see becomeXNU
+	counts bool   // and shows in which order processes were born and executed, as since 15.4
 	blind  error  // what Trust says
 
 	calls          []call
@@ -174,15 +175,14 @@ func (k *kernel) Usage(pids []int) []platform.Usage {
 
 func (k *kernel) Answer(_ context.Context, f match.Fact) match.Known {
 	k.step("answer", f.PID)
-	switch f.Kind {
-	case match.FactClock:
+	holder := k.running(f.PID)
+	switch {
+	case f.Kind == match.FactClock, f.Kind == match.FactOlder && k.olderThan(f.Process, holder):
 		return match.Known{Is: platform.Yes}
-	case match.FactRunning:
-	default:
+	case f.Kind != match.FactRunning:
 		return match.Known{}
-	}
-	if p := k.running(f.PID); p != nil {
-		return match.Known{Live: platform.Liveness{Running: platform.Yes, Start: p.start}}
+	case holder != nil:
+		return match.Known{Live: platform.Liveness{Running: platform.Yes, Start: holder.start}}
 	}
 	return match.Known{Live: platform.Liveness{Running: platform.No}}
 }

@@ -86,6 +86,13 @@ func (p *process) reparented() platform.Answer {
 	return platform.Yes
 }
 
+// olderThan says whether the kernel shows that the process executed its program
+// before the holder was born.
+func (k *kernel) olderThan(id platform.Identity, holder *process) bool {
+	p := k.running(id.PID)
+	return k.counts && p != nil && p.start == id.Start && holder != nil && holder.start > max(p.start, p.execed)
+}
+
 // launched is what launchd itself started.
 func launched(p *process) { p.adopted = platform.No }
 

@@ -70,6 +70,8 @@ func (m OS) Answer(ctx context.Context, f match.Fact) match.Known {
 		return match.Known{Is: m.RunsProgram(f.Process, f.Path)}
 	case match.FactClock:
 		return match.Known{Is: m.SameClock(f.Process)}
+	case match.FactOlder:
+		return match.Known{Is: m.Older(f.Process, f.PID)}
 	case match.FactMemory:
 		bytes, ok := m.Memory(ctx, f.Process)
 		if !ok {

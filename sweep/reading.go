@@ -134,7 +134,7 @@ func (r *reading) judge(s *session, table *match.Table, tmp []match.TmpRoot) {
 }
 
 // maxRounds bounds how often verdicts may ask for facts. Each round answers all
-// that the one before named; a judgement asks in at most three steps.
+// that the one before named; a judgement asks in at most four steps.
 const maxRounds = 8
 
 // settle answers the facts that judging and then growing need until nothing is

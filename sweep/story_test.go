@@ -171,6 +171,7 @@ func spared(r *sweep.Report) []string {
 func details(r *sweep.Report) string {
 	var b strings.Builder
 	for _, o := range r.Orphans {
+		fmt.Fprintf(&b, "%d: %s\n", o.PID, o.Why.Detail)
 		for _, m := range o.Members {
 			fmt.Fprintf(&b, "%d: %s\n", m.PID, m.Detail)
 		}

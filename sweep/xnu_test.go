@@ -136,6 +136,53 @@ func TestLaunchdOnXNU(t *testing.T) {
 	}})
 }
 
+func TestRecycledOnXNU(t *testing.T) {
+	counts := func(world func(*kernel)) func(*kernel) {
+		return onXNU(func(k *kernel) {
+			k.counts = true
+			world(k)
+		})
+	}
+	stranger := process{pid: dead, stranger: true}
+	tell(t, []story{{
+		name:   "the followed pid is used again, and the order of births is not shown",
+		world:  onXNU(puts(orphan(100), stranger)),
+		spared: "100 possibly-recycled",
+	}, {
+		name:    "it is shown",
+		world:   counts(puts(orphan(100), stranger)),
+		signals: "0s TERM group 100",
+		members: "100 stopped TERM",
+		says:    []string{"4242 is used again"},
+	}, {
+		name:    "and a member that carries the same number goes along",
+		world:   counts(puts(orphan(100), with(orphan(101), child(100)), stranger)),
+		signals: "0s TERM group 100, 0s TERM group 101",
+		members: "100 stopped TERM, 101 stopped TERM",
+	}, {
+		name:   "the holder was born before the program that carries its pid was executed: the one that is meant",
+		world:  counts(then(puts(orphan(100), stranger), func(k *kernel) { execs("MARK=4242")(k, k.table[100]) })),
+		spared: "100 possibly-recycled",
+	}, {
+		name:   "older than the process: the one that is meant",
+		world:  counts(puts(stranger, orphan(100))),
+		spared: "100 parent-running",
+	}, {
+		name: "the pid is used again as it is verified",
+		world: counts(then(puts(orphan(100)), func(k *kernel) {
+			k.before("survey", 2, func() { k.spawn(stranger) })
+		})),
+		signals: "0s TERM group 100",
+		members: "100 stopped TERM",
+	}, {
+		name: "executes a program that is given the new holder's pid as it is verified",
+		world: counts(then(puts(orphan(100), stranger), func(k *kernel) {
+			k.before("survey", 2, func() { execs("MARK=4242")(k, k.table[100]) })
+		})),
+		spared: "100 possibly-recycled",
+	}})
+}
+
 func TestStopWithoutTrust(t *testing.T) {
 	blind := errors.New("no environment can be seen")
 	tell(t, []story{{
