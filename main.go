@@ -46,7 +46,7 @@ type sweepCmd struct {
 
 type explainCmd struct {
 	shared
-	PIDs []string `arg:"" name:"pid" help:"Processes to explain."`
+	Processes []string `arg:"" name:"process" help:"PID or PID@START; more than one may be given."`
 }
 
 type runCmd struct {
@@ -57,6 +57,7 @@ type runCmd struct {
 }
 
 type stopCmd struct {
+	DryRun   bool           `help:"Report what would be stopped, and do nothing."`
 	Rules    []string       `placeholder:"FILE" sep:"none" help:"Rules file, for what it protects and follows; may be repeated."`
 	Grace    *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL (2s)."`
 	Confirm  *time.Duration `placeholder:"D" help:"Time to wait after SIGKILL (1s)."`
@@ -195,13 +196,13 @@ func (c *shared) options(log zerolog.Logger) (sweep.Options, error) {
 }
 
 func (c *explainCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
-	pids := make([]int, len(c.PIDs))
-	for i, s := range c.PIDs {
-		pid, ok := platform.ParsePID(s)
-		if !ok {
-			return sweep.ExitUsage, fmt.Errorf("%q is no pid: give a decimal number as ps prints it", s)
+	ids := make([]platform.Identity, len(c.Processes))
+	for i, s := range c.Processes {
+		id, err := sweep.ParseIdentity(s)
+		if err != nil {
+			return sweep.ExitUsage, err
 		}
-		pids[i] = pid
+		ids[i] = id
 	}
 	o, err := c.options(log)
 	if err != nil {
@@ -212,7 +213,7 @@ func (c *explainCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 		return sweep.ExitNoTable, err
 	}
 	defer reader.Close()
-	explanation, err := sweep.Explain(context.Background(), sweep.OS{Reader: reader}, o, pids)
+	explanation, err := sweep.Explain(context.Background(), sweep.OS{Reader: reader}, o, ids)
 	if errors.Is(err, platform.ErrGone) {
 		return sweep.ExitUsage, err
 	}
@@ -230,8 +231,8 @@ func (c *runCmd) run(_ io.Writer, log zerolog.Logger) (int, error) {
 	if len(o.Argv) > 0 && o.Argv[0] == "--" {
 		o.Argv = o.Argv[1:]
 	}
-	err := notNegative("--grace", c.Grace)
-	if err == nil && c.Follow != "" {
+	var err error
+	if c.Follow != "" {
 		o.Follow, err = sweep.ParseIdentity(c.Follow)
 	}
 	if err == nil && c.Home != "" {
@@ -259,9 +260,6 @@ func (c *runCmd) run(_ io.Writer, log zerolog.Logger) (int, error) {
 func (c *stopCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	s := shared{Rules: c.Rules, JSON: c.JSON, Color: c.Color, AllUsers: os.Geteuid() == 0}
 	id, err := sweep.ParseIdentity(c.Process)
-	if err == nil {
-		err = errors.Join(notNegative("--grace", c.Grace), notNegative("--confirm", c.Confirm))
-	}
 	if err != nil {
 		return sweep.ExitUsage, err
 	}
@@ -271,6 +269,9 @@ func (c *stopCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	}
 	o.Grace, o.Confirm = c.Grace, c.Confirm
 	return s.act(stdout, log, sweep.View{}, func(ctx context.Context, m sweep.OS) (*sweep.Report, error) {
+		if c.DryRun {
+			return sweep.DryRunNamed(ctx, m, o, id)
+		}
 		return s.withProgress(o, stdout, false, func(o sweep.Options) (*sweep.Report, error) { return sweep.StopNamed(ctx, m, o, id) })
 	})
 }
@@ -322,20 +323,8 @@ func surroundings(allUsers bool) sweep.Surroundings {
 }
 
 func (c *sweepCmd) validate() error {
-	for name, d := range map[string]*time.Duration{"--grace": c.Grace, "--confirm": c.Confirm} {
-		if err := notNegative(name, d); err != nil {
-			return err
-		}
-	}
 	if c.Max != nil && *c.Max < 1 {
 		return fmt.Errorf("--max %d stops nothing: give the largest number of orphans to stop, or --dry-run", *c.Max)
-	}
-	return nil
-}
-
-func notNegative(flag string, d *time.Duration) error {
-	if d != nil && *d < 0 {
-		return fmt.Errorf("%s %s is negative: give a duration like 2s", flag, *d)
 	}
 	return nil
 }

@@ -44,22 +44,33 @@ var exampleRules []byte
 
 func (c *rulesCheckCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	var bad []error
-	for _, file := range c.Files {
+	good, files := 0, sweep.DistinctFiles(c.Files)
+	for _, file := range files {
 		rules, err := sweep.LoadRules(file, surroundings(false))
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
-		rulesWord := "rules"
-		if len(rules.Rules) == 1 {
-			rulesWord = "rule"
-		}
-		fmt.Fprintf(stdout, "%s: %d %s, no mistakes\n", file, len(rules.Rules), rulesWord)
+		good += len(rules.Rules)
+		fmt.Fprintf(stdout, "%s: %s, no mistakes\n", rules.Source, counted(len(rules.Rules), "rule"))
+	}
+	switch {
+	case len(bad) > 0 && len(files) > 1:
+		bad = append(bad, fmt.Errorf("%d of %d files cannot be used", len(bad), len(files)))
+	case len(files) > 1:
+		fmt.Fprintf(stdout, "%d files: %s, no mistakes\n", len(files), counted(good, "rule"))
 	}
 	if len(bad) > 0 {
 		return sweep.ExitUsage, errors.Join(bad...)
 	}
 	return sweep.ExitDone, nil
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 func (c *rulesShowCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
@@ -75,6 +86,10 @@ func (c *rulesShowCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 // run writes the example; the folder is made, the file must be new.
 func (c *rulesInitCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	file := c.File
+	if file == "-" {
+		_, err := stdout.Write(firstRules())
+		return sweep.ExitDone, err
+	}
 	if file == "" {
 		if file = sweep.ConfigFile(surroundings(false)); file == "" {
 			return sweep.ExitUsage, errors.New("there is no home directory to write to: name a file")

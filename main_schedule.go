@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -38,6 +39,9 @@ func (c *scheduleCmd) text() (string, error) {
 	}
 	job := sweep.Job{Program: program, Every: c.Every, Home: where.Home}
 	for _, file := range sweep.RulesFiles(c.Rules, where) {
+		if info, err := os.Stat(file); file == "-" || err != nil || !info.Mode().IsRegular() {
+			return "", fmt.Errorf("--rules %q is gone when the job runs: give a file that stays", file)
+		}
 		if file, err = filepath.Abs(file); err != nil {
 			return "", err
 		}

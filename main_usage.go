@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
+	"reaper/match"
 	"reaper/sweep"
 )
 
@@ -106,9 +110,12 @@ func (c *rulesCmd) chosen(ctx *kong.Context) command {
 // parse returns the command of the line and its log level, or none and the exit
 // status: --help and --version are answered, and mistakes told.
 func parse(args []string, stdout, stderr io.Writer) (chosen command, level string, code int) {
-	if len(args) == 1 && args[0] == "--version" {
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "version") {
 		fmt.Fprintln(stdout, version())
 		return nil, "", sweep.ExitDone
+	}
+	if len(args) > 0 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	u := usageOf(args)
 	program, help := "reaper", "Stops processes that outlived the run that started them."
@@ -117,7 +124,8 @@ func parse(args []string, stdout, stderr io.Writer) (chosen command, level strin
 	}
 	exited := -1
 	parser, err := kong.New(u.grammar, kong.Name(program), kong.Description(help), kong.Vars{"version": version()},
-		kong.Writers(stdout, stderr), kong.Exit(func(code int) { exited = code; panic(exitPanic{}) }))
+		kong.Writers(stdout, stderr), kong.TypeMapper(reflect.TypeFor[time.Duration](), valueOf(match.ParseDuration)),
+		kong.TypeMapper(reflect.TypeFor[int](), valueOf(number)), kong.Exit(func(code int) { exited = code; panic(exitPanic{}) }))
 	if err != nil {
 		fmt.Fprintln(stderr, "reaper:", err)
 		return nil, "", sweep.ExitUsage
@@ -127,11 +135,12 @@ func parse(args []string, stdout, stderr io.Writer) (chosen command, level strin
 	case exited >= 0:
 		return nil, "", exited
 	case err != nil:
-		hint := "lists the commands, reaper sweep --help the flags"
-		if u.name != "" {
-			hint = "says what it takes"
+		g := grammarAt(err, parser.Model)
+		hint := g.path + " --help says what it takes"
+		if g.path == "reaper" {
+			hint = "reaper --help lists the commands, reaper sweep --help the flags"
 		}
-		fmt.Fprintf(stderr, "reaper: %v\nreaper: hint: %s --help %s\n", err, program, hint)
+		fmt.Fprintf(stderr, "reaper: %s\nreaper: hint: %s\n", g.inWords(err.Error()), hint)
 		return nil, "", sweep.ExitUsage
 	}
 	return u.chosen(ctx), u.level(), 0
@@ -155,4 +164,48 @@ func parsed(parser *kong.Kong, args []string) (*kong.Context, error) {
 		}
 	}()
 	return parser.Parse(args)
+}
+
+// valueOf makes a reader of text the reader of a flag's value.
+func valueOf[T any](read func(string) (T, error)) kong.MapperFunc {
+	return func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto("text", &text); err != nil {
+			return err
+		}
+		value, err := read(text)
+		if err == nil {
+			target.Set(reflect.ValueOf(value))
+		}
+		return err
+	}
+}
+
+// grammarAt is what could stand where a line went wrong.
+func grammarAt(err error, model *kong.Application) *grammar {
+	node := model.Node
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) && wrong.Context != nil && wrong.Context.Selected() != nil {
+		node = wrong.Context.Selected()
+	}
+	g := &grammar{path: node.FullPath(), owners: map[string]string{}}
+	flags := node.Flags
+	if node != model.Node {
+		flags = slices.Concat(flags, model.Node.Flags)
+	}
+	for _, f := range flags {
+		g.flags = append(g.flags, choice{word: "--" + f.Name, help: f.FormatPlaceHolder(), values: enum(f.Enum)})
+	}
+	for _, arg := range node.Positional {
+		g.args = append(g.args, choice{word: arg.Name, values: enum(arg.Enum)})
+	}
+	for _, child := range node.Children {
+		g.commands = append(g.commands, child.Name)
+		for _, f := range child.Flags {
+			if name := "--" + f.Name; g.owners[name] == "" {
+				g.owners[name] = child.Name
+			}
+		}
+	}
+	return g
 }

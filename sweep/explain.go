@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"reaper/match"
 	"reaper/platform"
@@ -13,7 +14,14 @@ import (
 type Explanation struct {
 	Report
 	Explained []Explained `json:"explained"`
-	Gone      []int       `json:"gone,omitempty"` // named, and no process by now
+	Gone      []Gone      `json:"gone,omitempty"` // named, and no process by now
+}
+
+// Gone is a named process that is not there.
+type Gone struct {
+	PID    int    `json:"pid"`
+	Start  uint64 `json:"start,omitempty"` // as it was named
+	Detail string `json:"detail"`
 }
 
 // Explained is one named process.
@@ -33,23 +41,31 @@ type Explained struct {
 	Detail  string       `json:"detail"`
 }
 
-// Explain judges as a dry run does and accounts for the named processes. A pid
-// that nothing holds is listed as gone; where none is left that is an error.
-func Explain(ctx context.Context, m Machine, o Options, pids []int) (*Explanation, error) {
+// Explain judges as a dry run does and accounts for the named processes; without
+// a start token a pid names its holder. What is not there is listed as gone; where
+// none is left that is an error.
+func Explain(ctx context.Context, m Machine, o Options, ids []platform.Identity) (*Explanation, error) {
+	var pids []int
+	for _, id := range ids {
+		pids = append(pids, id.PID)
+	}
 	p, err := prepareFor(ctx, m, o, pids)
 	if err != nil {
 		return nil, err
 	}
-	var gone []int
-	pids = slices.DeleteFunc(slices.Clone(pids), func(pid int) bool {
-		if p.reading.table.Get(pid) != nil {
-			return false
+	var gone []Gone
+	pids = nil
+	for _, id := range ids {
+		if row := p.reading.table.Get(id.PID); row == nil {
+			gone = append(gone, Gone{id.PID, id.Start, "no such process"})
+		} else if id.Start != 0 && id.Start != row.Start {
+			gone = append(gone, Gone{id.PID, id.Start, fmt.Sprintf("it has exited: its pid is used again, by %s", row.ID())})
+		} else if !slices.Contains(pids, id.PID) {
+			pids = append(pids, id.PID)
 		}
-		gone = append(gone, pid)
-		return true
-	})
+	}
 	if len(pids) == 0 {
-		return nil, fmt.Errorf("explain process %d: %w", gone[0], platform.ErrGone)
+		return nil, noneLeft(gone)
 	}
 	accounts := p.accounts(ctx, pids)
 	p.promise()
@@ -61,6 +77,29 @@ func Explain(ctx context.Context, m Machine, o Options, pids []int) (*Explanatio
 	}
 	e.keepOnly(pids)
 	return e, nil
+}
+
+// noneLeft is an ErrGone that names each process.
+func noneLeft(gone []Gone) error {
+	var said []string
+	for _, g := range gone {
+		said = append(said, g.String())
+	}
+	return goneError(strings.Join(said, "; "))
+}
+
+type goneError string
+
+func (e goneError) Error() string        { return string(e) }
+func (e goneError) Is(target error) bool { return target == platform.ErrGone }
+
+// String is a line of the text.
+func (g Gone) String() string {
+	name := fmt.Sprint(g.PID)
+	if g.Start != 0 {
+		name = platform.Identity{PID: g.PID, Start: g.Start}.String()
+	}
+	return name + ": " + g.Detail
 }
 
 // accounts asks until no answer lacks a fact.

@@ -33,8 +33,8 @@ func (e *Explanation) Text(w io.Writer, _ View) error {
 			p.line("  a sweep would " + would)
 		}
 	}
-	for _, pid := range e.Gone {
-		p.line(fmt.Sprintf("%d  no such process", pid))
+	for _, gone := range e.Gone {
+		p.line(gone.String())
 	}
 	_, err := io.WriteString(w, p.out.String())
 	return err

@@ -44,6 +44,15 @@ func ParseIdentity(s string) (platform.Identity, error) {
 // rules say of it, but for what they protect and the live work in it. Of a process
 // that has exited nothing is left to do.
 func StopNamed(ctx context.Context, m Machine, o Options, id platform.Identity) (*Report, error) {
+	return doNamed(ctx, m, o, id, Stop)
+}
+
+// DryRunNamed reports what StopNamed would do. Nothing that it calls can signal.
+func DryRunNamed(ctx context.Context, m Machine, o Options, id platform.Identity) (*Report, error) {
+	return doNamed(ctx, m, o, id, DryRun)
+}
+
+func doNamed(ctx context.Context, m Machine, o Options, id platform.Identity, do func(context.Context, Machine, Options) (*Report, error)) (*Report, error) {
 	runs := Alive(ctx, m, id)
 	if id.Start == 0 {
 		id, runs = Identify(ctx, m, id.PID)
@@ -53,7 +62,7 @@ func StopNamed(ctx context.Context, m Machine, o Options, id platform.Identity) 
 	}
 	o.Rules = o.Rules.WithoutRules()
 	o.Names = &match.Names{IDs: []platform.Identity{id}, Why: "named on the command line"}
-	r, err := Stop(ctx, m, o)
+	r, err := do(ctx, m, o)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +88,9 @@ func (r *Report) notStopped(ctx context.Context, m Machine, id platform.Identity
 		}
 	}
 	r.Refused, r.Nothing = fmt.Sprintf("%s was not stopped: %s", id, why), "nothing was stopped"
+	if r.DryRun {
+		r.Refused, r.Nothing = fmt.Sprintf("%s would not be stopped: %s", id, why), "nothing would be stopped"
+	}
 	if r.Exit == ExitDone {
 		r.Exit = ExitLeft
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -29,6 +30,9 @@ func FindRules(files []string, s Surroundings) (*match.Rules, error) {
 	files = RulesFiles(files, s)
 	if len(files) == 0 {
 		return match.Default(), nil
+	}
+	if once := DistinctFiles(files); len(once) < len(files) {
+		return nil, fmt.Errorf("cannot use the rules: %s is given twice: name it once", printable(twice(files, once)))
 	}
 	all := make([]*match.Rules, len(files))
 	for i, file := range files {
@@ -74,7 +78,43 @@ func LoadRules(file string, s Surroundings) (*match.Rules, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the rules: %s", printable(err.Error()))
 	}
+	if file == stdin {
+		file = "standard input"
+	}
 	return match.Load(file, data)
+}
+
+// stdin is the name by which standard input is given as a file.
+const stdin = "-"
+
+// DistinctFiles are the files without those that another name stands for already.
+func DistinctFiles(files []string) []string {
+	var once []string
+	var seen []fs.FileInfo
+	for _, file := range files {
+		info, err := os.Stat(file)
+		same := func(other fs.FileInfo) bool { return os.SameFile(info, other) }
+		switch {
+		case err != nil && slices.Contains(once, file):
+		case err == nil && slices.ContainsFunc(seen, same):
+		case err == nil:
+			seen = append(seen, info)
+			fallthrough
+		default:
+			once = append(once, file)
+		}
+	}
+	return once
+}
+
+// twice is the first of the files that is not among the distinct ones.
+func twice(files, once []string) string {
+	for i, file := range files {
+		if i == len(once) || once[i] != file {
+			return file
+		}
+	}
+	return ""
 }
 
 // readTimeout bounds how long a pipe's writer may keep a sweep waiting.
@@ -83,17 +123,27 @@ const readTimeout = 10 * time.Second
 // readRules reads no more than a rules file may hold, since it may be a device,
 // and never waits for a writer of a named pipe.
 func readRules(file string, s Surroundings) ([]byte, error) {
+	switch {
+	case file == "":
+		return nil, errors.New("the name of the file is empty: give a file")
+	case file == stdin:
+		file = "/dev/stdin"
+	}
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if info.IsDir() {
+	case info.IsDir():
 		return nil, fmt.Errorf("%s is a folder: give a file", file)
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0:
+		return nil, fmt.Errorf("%s is no regular file: give a file, or a pipe", file)
+	case info.Mode().IsRegular() && info.Size() == 0:
+		return nil, nil // or one of /proc, of which some wait for ever
 	}
 	if s.UID == 0 || s.AllUsers {
 		if err := onlyOwn(file, info, s.UID); err != nil {
@@ -101,7 +151,11 @@ func readRules(file string, s Surroundings) ([]byte, error) {
 		}
 	}
 	_ = f.SetReadDeadline(time.Now().Add(readTimeout)) // a regular file knows none and needs none
-	return io.ReadAll(io.LimitReader(f, match.MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, match.MaxFile+1))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, fmt.Errorf("%s: its writer did not end within %s", file, match.Duration(readTimeout))
+	}
+	return data, err
 }
 
 // onlyOwn refuses a file that somebody else can write: it would decide what this
@@ -109,8 +163,6 @@ func readRules(file string, s Surroundings) ([]byte, error) {
 func onlyOwn(file string, info fs.FileInfo, uid int) error {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	switch {
-	case !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0:
-		return fmt.Errorf("%s is no regular file", file)
 	case ok && owner.Uid != 0 && int(owner.Uid) != uid:
 		return fmt.Errorf("%s belongs to user %d, who could change what is stopped: chown it to yourself, or copy it", file, owner.Uid)
 	case info.Mode().Perm()&0o022 != 0:

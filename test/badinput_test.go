@@ -50,7 +50,7 @@ func (l *Lab) badFiles() []noGood {
 	}
 	return []noGood{
 		{name: "missing", path: l.path("missing"), says: []string{"no such file"}},
-		{name: "empty name", path: "", says: []string{"no such file"}},
+		{name: "empty name", path: "", says: []string{"the name of the file is empty: give a file"}},
 		{name: "unreadable", path: write("unreadable", good, 0o600), uid: nobody, says: []string{"permission denied"}},
 		{name: "empty", path: write("empty", nil, 0o644), says: []string{"empty", "hint: "}},
 		{name: "comments only", path: write("comments", []byte("# nothing\n"), 0o644), says: []string{"hint: "}},
@@ -60,9 +60,9 @@ func (l *Lab) badFiles() []noGood {
 		{name: "no rules", path: write("norules", []byte("version: 1\nrules: []\n"), 0o644), says: []string{":2:"}},
 		{name: "5 MiB", path: write("huge", append(good, bytes.Repeat([]byte("# more\n"), 5<<20/7)...), 0o644), says: []string{"the limit is 1048576"}},
 		{name: "/dev/zero", path: "/dev/zero", says: []string{"no regular file"}},
-		{name: "/dev/zero of a user", path: "/dev/zero", uid: nobody, says: []string{"the limit is 1048576"}},
+		{name: "/dev/zero of a user", path: "/dev/zero", uid: nobody, says: []string{"no regular file"}},
 		{name: "/dev/null", path: "/dev/null", says: []string{"no regular file"}},
-		{name: "/dev/null of a user", path: "/dev/null", uid: nobody, says: []string{"empty"}},
+		{name: "/dev/null of a user", path: "/dev/null", uid: nobody, says: []string{"no regular file"}},
 		{name: "nested lists", path: write("lists", nested("["), 0o644), says: []string{":"}},
 		{name: "nested maps", path: write("maps", nested("{a: "), 0o644), says: []string{":"}},
 		{name: "nested blocks", path: write("blocks", nested("- "), 0o644), says: []string{":"}},

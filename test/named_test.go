@@ -127,6 +127,24 @@ func TestStopSparesLiveWork(t *testing.T) {
 	lab.mentions(res.Doc.Refused, host.identity(), "hosts-live-work")
 }
 
+// Guards a look before the leap: stop --dry-run names the same processes as the
+// stop after it, and signals none.
+func TestStopDryRun(t *testing.T) {
+	lab := newLab(t)
+	host, below := lab.Forker(Spec{Leader: true}, "once", Spec{Argv: lab.Sleep(901), Notes: true})
+	plan := lab.stop(0, Run{Args: []string{"--dry-run", itoa(host.PID)}})
+	lab.WouldStop(plan, host)
+	lab.WouldStop(plan, below[0])
+	lab.Unsignalled(below...)
+	if !plan.Doc.DryRun || !host.Running() || plan.Doc.Totals.Processes != 2 {
+		t.Errorf("dry run %t, %s, %+v", plan.Doc.DryRun, host.State(), plan.Doc.Totals)
+	}
+	res := lab.stop(0, Run{Args: []string{itoa(host.PID)}})
+	lab.Stopped(res, host)
+	lab.Stopped(res, below[0])
+	lab.stop(0, Run{Args: []string{"--dry-run", host.identity()}})
+}
+
 // Guards those that are never touched, however plainly they are asked for.
 func TestStopRefuses(t *testing.T) {
 	lab := newLab(t)
@@ -145,6 +163,9 @@ func TestStopRefuses(t *testing.T) {
 	} {
 		res := lab.stop(3, Run{Args: append(c.args, itoa(c.p.PID))})
 		lab.Spared(res, c.p, c.reason)
+		res = lab.stop(3, Run{Args: append(c.args, "--dry-run", itoa(c.p.PID))})
+		lab.Spared(res, c.p, c.reason)
+		lab.mentions(res.Doc.Refused, "would not be stopped: "+c.reason)
 	}
 	text := lab.through([]string{"sh", "-c", `"$@"; exit $?`, "sh"}, Run{Command: "stop", Args: []string{itoa(tmux.PID)}, Status: 3})
 	lab.mentions(text.Stdout, tmux.identity()+" was not stopped: protected", "nothing was stopped")

@@ -222,7 +222,7 @@ func TestExplainUnknownPIDs(t *testing.T) {
 			t.Errorf("%q", res.Stdout)
 		}
 		both := lab.Run(Run{Command: "explain", Args: []string{itoa(pid), itoa(os.Getpid())}, Text: true, Status: 0})
-		lab.mentions(both.Stdout, itoa(pid)+"  no such process", "verdict: unmatched")
+		lab.mentions(both.Stdout, itoa(pid)+": no such process", "verdict: unmatched")
 	}
 	_, zombie := lab.Zombie()
 	lab.Rules(lab.DefaultRule())
