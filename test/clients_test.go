@@ -3,9 +3,11 @@
 package test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,7 +48,11 @@ func (c client) begin(n int) []Proc {
 	c.l.must(err)
 	c.l.children[child.Pid] = child
 	server, hold := c.l.Sleeper(n), c.l.Sleeper(n+1)
-	return []Proc{c.l.followedBy(server), server, hold}
+	owner := c.l.followedBy(server)
+	if mark := fmt.Sprintf("REAPER_PARENT_PID=%d@%d", owner.PID, owner.Start); !slices.Contains(readEnviron(server.PID), mark) {
+		c.l.t.Errorf("%s is not marked %s", server, mark)
+	}
+	return []Proc{owner, server, hold}
 }
 
 // sweepsAndMarks demands that a run removes what a killed one left and nothing
@@ -63,6 +69,9 @@ func (c client) sweepsAndMarks() {
 	}
 	next := c.launch("0", "0")
 	res := c.l.Collect(next.Out, next.Err, c.l.finish(next), nil)
+	if strings.Contains(res.Stdout, " stopped") || !strings.Contains(res.Stderr, " stopped") {
+		c.l.t.Errorf("the sweep's report is on stdout, or nowhere: %s\nstderr: %s", res.Stdout, res.Stderr)
+	}
 	if res.Exit != 0 {
 		c.l.t.Errorf("the next run: status %d: %s%s", res.Exit, res.Stdout, res.Stderr)
 	}
@@ -84,7 +93,7 @@ func (c client) sweepsAndMarks() {
 
 func TestShellScript(t *testing.T) {
 	lab := newSerialLab(t)
-	script := strings.Join(readme(t), "") + `setsid sleep "$LAB_SERVER" & sleep "$LAB_HOLD"` + "\n"
+	script := readme(t)[0] + `setsid sleep "$LAB_SERVER" & sleep "$LAB_HOLD"` + "\n"
 	lab.client(map[string]string{"job.sh": script}, "sh", "job.sh").sweepsAndMarks()
 }
 

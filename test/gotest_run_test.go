@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,8 +24,14 @@ func (l *Lab) withPath() []string {
 	return []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + l.Dir, "LANG=C.UTF-8", tagVar + "=" + l.Tag, quickExit}
 }
 
-// goTest is a run of the module in gotest/ by the real go command.
+// goTest is a run of two packages in gotest/ by the real go command.
 func (l *Lab) goTest(env ...string) launch {
+	l.t.Helper()
+	return l.goRun([]string{"go", "test", "-count=1", "-p=2", "-v", "./first", "./second"}, env...)
+}
+
+// goRun is a command in the folder of gotest/'s module.
+func (l *Lab) goRun(argv []string, env ...string) launch {
 	l.t.Helper()
 	files, err := filepath.Glob("gotest/*/*.go")
 	l.must(err)
@@ -36,7 +44,8 @@ func (l *Lab) goTest(env ...string) launch {
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	l.must(err)
 	env = append(append(l.withPath(), "GOCACHE="+strings.TrimSpace(string(cache)), "GOTOOLCHAIN=local"), env...)
-	this, _ := l.launch(Spec{Bare: true, Argv: []string{l.needProgram("go"), "test", "-count=1", "-p=2", "-v", "./first", "./second"}, Env: env, Dir: dir, Leader: true})
+	argv[0] = l.needProgram(argv[0])
+	this, _ := l.launch(Spec{Bare: true, Argv: argv, Env: env, Dir: dir, Leader: true})
 	this.Out, this.Err = l.path("stdout"), l.path("stderr")
 	return this
 }
@@ -123,5 +132,53 @@ func TestGoTestGoesOnWithoutASweep(t *testing.T) {
 	res := lab.Collect(this.Out, this.Err, lab.finish(this), nil)
 	if res.Exit != 0 || !strings.Contains(res.Stdout, "the tests run all the same") {
 		t.Errorf("status %d: %s%s", res.Exit, res.Stdout, res.Stderr)
+	}
+}
+
+// Guards a test binary that runs itself (or go test), with or without its
+// environment: all of it is one live run, whose daemons neither its own next
+// helper nor another run that starts meanwhile stops.
+func TestGoTestThatRunsItself(t *testing.T) {
+	lab := newSerialLab(t)
+	binary := lab.path("again.test")
+	build := lab.goRun([]string{"go", "test", "-c", "-o", binary, "./again"})
+	if status := lab.finish(build); status != 0 {
+		t.Fatalf("go test -c: status %d: %s", status, readAll(t, build.Err))
+	}
+	goTest := []string{"go", "test", "-count=1", "-v", "-run=^TestRunsItself$", "./again"}
+	for _, run := range []struct {
+		helper string
+		argv   []string
+	}{
+		{"itself", goTest},
+		{"bare", goTest},
+		{"go test", goTest},
+		{"itself", []string{binary, "-test.v", "-test.run=^TestRunsItself$"}},
+		{"bare", []string{binary, "-test.v", "-test.run=^TestRunsItself$"}},
+	} {
+		for _, beside := range []bool{false, true} {
+			says, orders := lab.fifo(), lab.fifo()
+			this := lab.goRun(slices.Clone(run.argv), "LAB_HELPER="+run.helper, "LAB_PID="+lab.path("pid"), "LAB_SERVERS="+says.path, "LAB_TOLD="+orders.path)
+			child, err := this.start()
+			lab.must(err)
+			lab.children[child.Pid] = child
+			pid, err := strconv.Atoi(lab.line(says, "the daemon's pid"))
+			lab.must(err)
+			daemon := lab.list(pid, "the first helper's daemon")
+			if beside {
+				other := lab.goTest()
+				if status := lab.finish(other); status != 0 || !daemon.Running() {
+					t.Errorf("%s, %s: another run: status %d, %s is %s: %s", run.argv[0], run.helper, status, daemon, daemon.State(), readAll(t, other.Out))
+				}
+			}
+			lab.tell(orders, "end")
+			state, err := child.Wait()
+			lab.must(err)
+			delete(lab.children, child.Pid)
+			if res := lab.Collect(this.Out, this.Err, state.ExitCode(), nil); res.Exit != 0 || !strings.Contains(res.Stdout, "--- PASS: TestRunsItself") {
+				t.Errorf("%s, %s: status %d: %s%s", run.argv[0], run.helper, res.Exit, res.Stdout, res.Stderr)
+			}
+			lab.AwaitExit(daemon)
+		}
 	}
 }

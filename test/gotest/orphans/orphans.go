@@ -3,28 +3,44 @@
 package orphans
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
 
+const marker = "REAPER_PARENT_PID"
+
 // Sweep is the first thing that TestMain calls.
 func Sweep() {
-	const marker = "REAPER_PARENT_PID"
-	run := identity(os.Getpid())
-	if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid())); string(name) == "go\n" {
+	self, marked := look(os.Getpid()), os.Getenv(marker)
+	ofRun := func(p process) bool { return p.name == "go" || p.name == self.name }
+	pid, _, _ := strings.Cut(marked, "@")
+	n, _ := strconv.Atoi(pid)
+	switch parent := look(self.parent); {
+	case parent.name == "go" && parent.id == marked: // begun again
+	case ofRun(look(n)) && look(n).id == marked:
+		return // a part of a run that lives: the test binary ran itself, or go test
+	case parent.name == "go":
 		// All test binaries follow the go command, so that what it runs in parallel
 		// is one live run. This process begins again with the marker in its own
 		// environment, for it may outlive go test itself.
-		run = identity(os.Getppid())
-		if exe, err := os.Executable(); err == nil && os.Getenv(marker) != run {
-			os.Setenv(marker, run)
-			fmt.Fprintln(os.Stderr, "begin again:", syscall.Exec(exe, os.Args, os.Environ()))
+		os.Setenv(marker, parent.id)
+		exe, _ := os.Executable()
+		fmt.Fprintln(os.Stderr, "begin again:", syscall.Exec(exe, os.Args, os.Environ()))
+	default:
+		for p := parent; p.name != ""; p = look(p.parent) {
+			if ofRun(p) { // the same, with an environment of its own
+				os.Setenv(marker, p.id)
+				return
+			}
 		}
+		os.Setenv(marker, self.id)
 	}
-	os.Setenv(marker, run)
 	sweep := exec.Command("reaper", "sweep", "--quiet")
 	sweep.Stdout, sweep.Stderr = os.Stderr, os.Stderr
 	if err := sweep.Run(); err != nil {
@@ -32,12 +48,32 @@ func Sweep() {
 	}
 }
 
-// identity is PID@START where /proc tells, else the bare pid.
-func identity(pid int) string {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	if len(fields) < 20 {
-		return fmt.Sprint(pid)
+type process struct {
+	name   string // "" of one that does not run
+	id     string // PID@START, or the bare pid
+	parent int
+}
+
+func look(pid int) process {
+	p := process{id: strconv.Itoa(pid)}
+	stat, err := os.ReadFile("/proc/" + p.id + "/stat")
+	if err != nil && pid > 0 { // macOS
+		out, _ := exec.Command("ps", "-o", "ppid=,comm=", "-p", p.id).Output()
+		parent, name, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+		p.parent, _ = strconv.Atoi(parent)
+		if name != "" {
+			p.name = filepath.Base(name)
+		}
+		if id, err := exec.Command("reaper", "id", p.id).Output(); err == nil {
+			p.id = strings.TrimSpace(string(id))
+		}
+		return p
 	}
-	return fmt.Sprintf("%d@%s", pid, fields[19])
+	end := bytes.LastIndexByte(stat, ')')
+	if fields := strings.Fields(string(stat[end+1:])); len(fields) > 19 && fields[0] != "Z" {
+		p.name = string(stat[bytes.IndexByte(stat, '(')+1 : end])
+		p.id += "@" + fields[19]
+		p.parent, _ = strconv.Atoi(fields[1])
+	}
+	return p
 }
