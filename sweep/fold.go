@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -23,7 +24,8 @@ type node struct {
 	argv     []string
 	members  []Member // that it stands for
 	orphans  []*Orphan
-	apart    bool // in the tree by its process group, not below another member
+	apart    bool // in the tree, and not below another member
+	group    int  // that it is in the tree by, if apart; 0: none
 	alone    bool // it, or one below it, must be shown by itself
 	children []*node
 }
@@ -54,6 +56,9 @@ func treeOf(o *Orphan) *node {
 		}
 		if parent == nil || parent == n {
 			parent, n.apart = root, true
+			if led := n.members[0].PGID; nodes[led] != nil && led != n.pid {
+				n.group = led
+			}
 		}
 		over[n] = parent
 		parent.children = append(parent.children, n)
@@ -103,15 +108,15 @@ func fold(nodes []*node, from int) []*node {
 	return out
 }
 
-// key is the same for processes that are alike: what they are by name, how each
-// ended and why, and by which test a root is an orphan.
+// key is the same for processes that are alike: what they are by name, and how each
+// ended and why. What is over a bound is no orphan like the others.
 func (n *node) key() string {
 	key := commandKey(n.argv) + "\x00" + string(n.outcome) + "\x00" + n.detail
 	if n.apart {
 		key += "\x00apart"
 	}
 	for _, o := range n.orphans {
-		key += "\x00" + string(o.Why.Test) + "\x00" + o.User
+		key += fmt.Sprint("\x00", o.Why.Test == match.Over, o.Action, o.User)
 	}
 	return key
 }
@@ -121,7 +126,7 @@ func merge(alike []*node) *node {
 		alike[0].children = fold(alike[0].children, 1)
 		return alike[0]
 	}
-	sum := &node{outcome: alike[0].outcome, detail: alike[0].detail, signals: alike[0].signals, apart: alike[0].apart, youngest: alike[0].youngest}
+	sum := &node{outcome: alike[0].outcome, detail: alike[0].detail, signals: alike[0].signals, apart: alike[0].apart, group: alike[0].group, youngest: alike[0].youngest}
 	var commands [][]string
 	var below []*node
 	for _, n := range alike {
@@ -132,6 +137,9 @@ func merge(alike []*node) *node {
 		sum.orphans = append(sum.orphans, n.orphans...)
 		if !slices.Equal(sum.signals, n.signals) {
 			sum.signals = nil
+		}
+		if n.group != sum.group {
+			sum.group = 0
 		}
 		commands = append(commands, n.argv)
 		below = append(below, n.children...)
@@ -240,8 +248,3 @@ func sharedEnd(a, b string) int {
 	}
 	return n
 }
-
-// rank orders the reasons of what is spared by how much they ask to be looked at.
-var rank = []match.Reason{match.ParentRunning, match.PossiblyRecycled, match.HostsLiveWork, match.Owned, match.NotAdopted, match.TooYoung,
-	match.Undecided, match.UnknownReason, match.Protected, match.Service, match.OnTerminal, match.Sweeper, match.OtherNamespace,
-	match.EnvUnreadable, match.OtherUser}

@@ -26,18 +26,25 @@ type row struct {
 	heading       string
 }
 
+// screenful is how many processes a screen takes, so that more are drawn closer together.
+const screenful = 40
+
 // layout collects the rows of a report.
 type layout struct {
 	report *Report
 	view   View
 	rules  int // how many rules have something to show
+	from   int // how many must be alike to be drawn as one
 	folded bool
 	rows   []row
 }
 
 // lay puts a report into rows.
 func lay(r *Report, v View) []row {
-	l := &layout{report: r, view: v}
+	l := &layout{report: r, view: v, from: foldFrom}
+	if r.Totals.Processes+len(r.Spared) > screenful {
+		l.from = 2
+	}
 	l.countRules()
 	if len(r.Orphans) > 0 {
 		if r.Rules != "" && r.Orphans[0].Why.Test != match.Named {
@@ -100,7 +107,7 @@ func (l *layout) orphans() {
 			l.heading("rule " + name + l.subtotal(trees))
 		}
 		if !l.view.Verbose {
-			trees = fold(trees, foldFrom)
+			trees = fold(trees, l.from)
 		}
 		for _, group := range l.together(trees) {
 			l.group(group)
@@ -120,19 +127,19 @@ func (l *layout) subtotal(trees []*node) string {
 	return fmt.Sprintf(": %s, %s, %s", count(len(trees), "orphan", "orphans"), count(processes, "process", "processes"), match.Size(rss))
 }
 
-// together groups the trees that share a sentence; folded ones that have several
-// of them by the test that proved them.
+// together groups the trees that share a sentence, and those folded ones that have
+// several.
 func (l *layout) together(trees []*node) [][]*node {
 	var groups [][]*node
 	at := map[string]int{}
 	slices.SortStableFunc(trees, func(a, b *node) int { return -compareBool(a.count > 1, b.count > 1) })
 	for _, tree := range trees {
-		var details []string
+		var whys []string
 		for _, o := range tree.orphans {
-			details = append(details, o.Why.Detail)
+			whys = append(whys, o.why())
 		}
 		o := tree.orphans[0]
-		key := fmt.Sprint(o.Why.Test, "\x00", o.User, "\x00", o.Action, "\x00", shared(details))
+		key := fmt.Sprint(shared(whys), "\x00", o.User, "\x00", o.Action)
 		if l.view.Verbose {
 			key += fmt.Sprint(o.Markers)
 		}
@@ -146,25 +153,29 @@ func (l *layout) together(trees []*node) [][]*node {
 	return groups
 }
 
-// group is some trees, and below them why they are orphans and what else holds
-// for all of them.
+// group is some trees, and below them why they are orphans, a sentence for each
+// test that proved any, and what else holds for all of them.
 func (l *layout) group(trees []*node) {
 	var all []*Orphan
-	var details []string
+	var tests []match.TestKind
+	whys := map[match.TestKind][]string{}
 	for _, tree := range trees {
 		l.draw(tree, "", "")
 		for _, o := range tree.orphans {
-			all, details = append(all, o), append(details, o.Why.Detail)
+			test := o.Why.Test
+			if whys[test] == nil {
+				tests = append(tests, test)
+			}
+			all, whys[test] = append(all, o), append(whys[test], o.why())
 		}
 	}
-	why := alike(details)
-	switch all[0].Why.Test {
-	case match.Over:
-		why += " (a bound that the rule sets, owned or not)"
-	case match.Adopted:
-		why = "its parent has exited: " + why
+	for _, test := range tests {
+		label := "why"
+		if len(tests) > 1 {
+			label = fmt.Sprintf("why, %d of %d", len(whys[test]), len(all))
+		}
+		l.say(label, alike(whys[test]))
 	}
-	l.say("why", why)
 	if all[0].Action == match.ActionReport {
 		l.say("left running", "the rule's action is report")
 	}
@@ -177,6 +188,17 @@ func (l *layout) group(trees []*node) {
 	if l.view.Verbose && len(all[0].Markers) > 0 {
 		l.say("carries", markers(all[0].Markers))
 	}
+}
+
+// why is the proof as a sentence, and how far it reaches.
+func (o *Orphan) why() string {
+	switch o.Why.Test {
+	case match.Over:
+		return o.Why.Detail + " (a bound that the rule sets, owned or not)"
+	case match.Adopted:
+		return "its parent has exited: " + o.Why.Detail
+	}
+	return o.Why.Detail
 }
 
 // users says whether the orphans are of more than one user.
@@ -255,8 +277,8 @@ func (l *layout) draw(n *node, line, below string) {
 	if l.view.Verbose && len(n.signals) > 0 {
 		r.outcome += " " + strings.Join(n.signals, "+")
 	}
-	if n.apart {
-		r.group = fmt.Sprintf("(group %d) ", n.members[0].PGID)
+	if n.group > 0 {
+		r.group = fmt.Sprintf("(group %d) ", n.group)
 	}
 	l.rows = append(l.rows, r)
 	if n.detail != "" {
@@ -283,78 +305,6 @@ func (l *layout) left() {
 		l.rows = append(l.rows, row{outcome: "left alone", pid: fmt.Sprint(b.PID), argv: b.Command})
 		l.say(spaced(string(b.Reason)), fmt.Sprintf("%s; it is in the tree of %d", b.Detail, b.Orphan))
 	}
-}
-
-// sparedMost is how many rows of what is spared for one reason are shown, unless
-// all are asked for.
-const sparedMost = 4
-
-// spared are grouped by reason.
-func (l *layout) spared() {
-	byReason := map[match.Reason][]Spared{}
-	for _, s := range l.report.Spared {
-		byReason[s.Reason] = append(byReason[s.Reason], s)
-	}
-	if len(byReason) > 0 && len(l.rows) > 0 {
-		l.heading("")
-	}
-	for _, reason := range rank {
-		all := byReason[reason]
-		switch {
-		case len(all) == 0:
-		case reason == match.OtherUser && !l.view.Verbose:
-			l.rows = append(l.rows, row{outcome: "spared", pid: fmt.Sprintf("%d ×", len(all)), argv: []string{"of other users"}})
-			l.say(spaced(string(reason)), "--all-users would judge "+map[bool]string{true: "it", false: "them"}[len(all) == 1]+" too")
-		default:
-			l.sparedFor(reason, all)
-		}
-	}
-}
-
-func (l *layout) sparedFor(reason match.Reason, all []Spared) {
-	nodes := make([]*node, len(all))
-	details := map[*node][]string{}
-	for i, s := range all {
-		nodes[i] = &node{pid: s.PID, count: 1, argv: s.Command, members: []Member{{PID: s.PID, Detail: l.by(s)}}}
-	}
-	if !l.view.Verbose {
-		nodes = fold(nodes, foldFrom)
-	}
-	slices.SortStableFunc(nodes, func(a, b *node) int { return -compareBool(a.count > 1, b.count > 1) })
-	if hidden := len(nodes) - sparedMost; hidden > 1 && !l.view.Verbose {
-		rest := &node{argv: []string{"others"}}
-		for _, n := range nodes[sparedMost:] {
-			rest.count, rest.members = rest.count+n.count, append(rest.members, n.members...)
-		}
-		nodes = append(nodes[:sparedMost:sparedMost], rest)
-	}
-	for _, n := range nodes {
-		n.eachMember(func(m Member) { details[n] = append(details[n], m.Detail) })
-	}
-	for len(nodes) > 0 {
-		first, all := nodes[0], []string(nil)
-		same := func(n *node) bool { return shared(details[n]) == shared(details[first]) }
-		for _, n := range nodes {
-			if !same(n) {
-				continue
-			}
-			r := row{outcome: "spared", pid: fmt.Sprint(n.pid), argv: n.argv}
-			if n.count > 1 {
-				l.folded, r.pid = true, fmt.Sprintf("%d ×", n.count)
-			}
-			l.rows, all = append(l.rows, r), append(all, details[n]...)
-		}
-		l.say(spaced(string(reason)), alike(all))
-		nodes = slices.DeleteFunc(nodes, same)
-	}
-}
-
-// by is why a process is spared, and by which rule where there is more than one.
-func (l *layout) by(s Spared) string {
-	if l.rules < 2 {
-		return s.Detail
-	}
-	return s.Detail + " (rule " + s.Rule + ")"
 }
 
 func (l *layout) notes() {

@@ -140,10 +140,12 @@ func incident() *Report {
 	pid := 20000
 	next := func() int { pid += 3; return pid }
 	for run := range 30 {
-		why := Why{match.Follows, follows(10000+run, "not running")}
 		start := func(picture string, args ...any) {
-			o := drawnTree("roost-tests", why, fmt.Sprintf(picture, args...))
-			all = append(all, o)
+			why := Why{match.Follows, follows(10000+run, "not running")}
+			if len(all)%2 == 1 { // marked by its home alone
+				why = Why{match.Adopted, "adopted by systemd --user (1203)"}
+			}
+			all = append(all, drawnTree("roost-tests", why, fmt.Sprintf(picture, args...)))
 		}
 		for range 2 {
 			start("%d 51 120 | node --import tsx /tmp/roost-%d/src/daemon/main.ts --port %d", next(), run, 40000+pid)
@@ -160,7 +162,12 @@ func incident() *Report {
 	for run := range 3 {
 		for i := range 12 {
 			name := []string{"daemon/main.ts", "host/main.ts", "stress/agent.ts"}[i%3]
-			r.spare(60000+20*run+i, match.ParentRunning, follows(59000+run, "running"), fmt.Sprintf("node /tmp/roost-live%d/src/%s", run, name))
+			command := fmt.Sprintf("node /tmp/roost-live%d/src/%s", run, name)
+			if i%2 == 0 {
+				r.spare(60000+20*run+i, match.ParentRunning, follows(59000+run, "running"), command)
+			} else {
+				r.spare(60000+20*run+i, match.NotAdopted, fmt.Sprintf("its parent is vitest (%d)", 59000+run), command)
+			}
 		}
 	}
 	return r.spare(900, match.Protected, "matches protect: mine/daemon/main.ts", "node /home/ann/mine/daemon/main.ts")

@@ -86,15 +86,15 @@ func wrap(s string, indent, width int) []string {
 	if width == 0 {
 		return []string{blanks + shorten(s, 600)}
 	}
-	room := max(width-indent-2, commandLeast)
+	room := max(width-indent, commandLeast) - 2
 	var lines []string
-	line, used, most := "", 0, room+2
+	line, used, limit := "", 0, room+2
 	for word := range strings.FieldsSeq(shorten(s, 4*room)) {
 		word = shorten(word, room)
 		wide := columns(word)
-		if used > 0 && used+1+wide > most {
+		if used > 0 && used+1+wide > limit {
 			lines, line, used = append(lines, blanks+line), "", 0
-			blanks, most = strings.Repeat(" ", indent+2), room
+			blanks, limit = strings.Repeat(" ", indent+2), room
 		}
 		if used > 0 {
 			line, used = line+" ", used+1

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // The incident: runs were killed before their clean-up code, and left daemons,
@@ -215,6 +216,7 @@ func TestIncident(t *testing.T) {
 	}
 	plan := in.DryRun()
 	in.names(plan, "would-stop")
+	in.onOneScreen(plan)
 	in.Unsignalled(in.left...)
 	in.Unsignalled(in.bystander...)
 	res := in.Sweep("--grace", "60s")
@@ -223,6 +225,29 @@ func TestIncident(t *testing.T) {
 		t.Errorf("status %d, %+v", res.Exit, res.Doc.Totals)
 	}
 	in.swept(res, "TERM")
+}
+
+// onOneScreen demands of the text that it fits 80 columns and 24 lines, and counts
+// every process.
+func (in *incident) onOneScreen(plan Result) {
+	in.t.Helper()
+	text := in.Run(Run{Args: []string{"--dry-run"}, Env: []string{"COLUMNS=80"}, Text: true, Status: 0}).Stdout
+	lines, counted := strings.Split(strings.TrimSuffix(text, "\n"), "\n"), 0
+	for _, line := range lines {
+		if rest, ok := strings.CutPrefix(line, "would stop "); ok {
+			n, times := 0, ""
+			if fmt.Sscan(rest, &n, &times); times != "×" {
+				n = 1
+			}
+			counted += n
+		}
+		if wide := utf8.RuneCountInString(line); wide > 80 {
+			in.t.Errorf("%d columns: %s", wide, line)
+		}
+	}
+	if len(lines) > 24 || counted != len(in.left) || !strings.Contains(text, fmt.Sprintf("\n%d orphans, %d processes, ", len(plan.Doc.Orphans), len(in.left))) {
+		in.t.Errorf("%d lines, %d processes:\n%s", len(lines), counted, text)
+	}
 }
 
 // Guards that the grace is one for all: deaf to SIGTERM, all 660 wait for the

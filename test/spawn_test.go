@@ -106,7 +106,7 @@ func (l *Lab) launch(s Spec) (launch, *fifo) {
 	}
 	out.Blocked = s.blocked()
 	if !s.Bare {
-		out.Env = l.environ()
+		out.Env = slices.DeleteFunc(l.environ(), func(e string) bool { return strings.HasPrefix(e, "HOME=") && s.has("HOME") })
 	}
 	var ready *fifo
 	if s.Role != "" {
@@ -129,6 +129,11 @@ func (l *Lab) launch(s Spec) (launch, *fifo) {
 		out.Dir = "/"
 	}
 	return out, ready
+}
+
+// has says whether the spec sets the variable.
+func (s Spec) has(name string) bool {
+	return slices.ContainsFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 }
 
 func (l *Lab) needUser(uid int) {

@@ -83,7 +83,7 @@ func TestControlCharactersInACommandLine(t *testing.T) {
 	}
 }
 
-// A command line is read to its end.
+// A command line is read to its end, and shown in a line that one can read.
 func TestLongCommandLine(t *testing.T) {
 	lab := newLab(t)
 	lab.Rules("rules:\n  - name: lab\n    command: [daemon/main.ts]\n    marker: [" + lab.Parent + "]\n    orphan: [follows: " + lab.Parent + "]\n")
@@ -96,6 +96,11 @@ func TestLongCommandLine(t *testing.T) {
 	res := lab.Cases(
 		running("10 KB in", "goes follows", long),
 		running("1.2 MB in", "goes follows", longest))
+	for line := range strings.Lines(lab.Run(Run{Args: []string{"--dry-run"}, Text: true, Status: 0}).Stdout) {
+		if len(line) > 400 || strings.HasPrefix(line, "would stop") && strings.Contains(line, "xxx") && !strings.Contains(line, "/x/daemon/main.ts") {
+			t.Errorf("%d bytes, or without what tells most: %.400q", len(line), line)
+		}
+	}
 	for p, size := range map[Proc]int{long: 10_000, longest: 1_200_000} {
 		o, _ := res.member(p)
 		if o.Command[len(o.Command)-1] != "/x/daemon/main.ts" || len(strings.Join(o.Command, "")) < size {
