@@ -3,6 +3,7 @@ package sweep
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,7 +33,10 @@ func OpenMetrics(path string) (*Metrics, error) {
 	// The collector reads *.prom alone.
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
+		if why := (*fs.PathError)(nil); errors.As(err, &why) {
+			err = why.Err // of a file whose name nobody gave
+		}
+		return nil, fmt.Errorf("metrics: cannot write a file in %s: %w", printable(filepath.Dir(path)), err)
 	}
 	return &Metrics{path, f}, nil
 }
