@@ -83,7 +83,7 @@ func TestFollowedParent(t *testing.T) {
 			s := table(proc(50, mark("M="+value)))
 			checkJudged(t, s.judge(t, rulesOf(t, follower)), 50, unmatched)
 			s = table(proc(50, mark("M="+value), mark("H=1")))
-			checkJudged(t, s.judge(t, rulesOf(t, "marker: [H], orphan: [follows: M]")), 50, spared(Undecided, "no test answered, the last because M="+value+" is no pid above 1"))
+			checkJudged(t, s.judge(t, rulesOf(t, "marker: [H], orphan: [follows: M]")), 50, spared(Undecided, "no test answered: M="+value+" is no pid above 1"))
 			s = table(proc(50, parent(40), mark("M="+value), mark("H=1")), proc(40))
 			checkJudged(t, s.judge(t, rulesOf(t, "marker: [M, H], orphan: [follows: M, adopted]")), 50, spared(NotAdopted, "node (40)"))
 		})

@@ -70,10 +70,7 @@ var faces = []struct {
 		41233: {Outcome: Recycled, Detail: "41233 is held by 41233@99 now"}, 39001: {Outcome: Denied, Detail: "operation not permitted"},
 		41240: {Outcome: Stopped, Signals: []string{"TERM", "KILL"}},
 	}), []View{at80, coloured, verbose80}},
-	{"unconfirmed", usual().end(map[int]Member{
-		41261: {Outcome: Unconfirmed, Detail: "started again by supervise (90)"},
-		41240: {Outcome: Unconfirmed, Signals: []string{"TERM", "KILL"}, Detail: "still running 1s after SIGKILL (state D)"},
-	}), []View{at80, at200, coloured, verbose80, quiet}},
+	{"unconfirmed", unconfirmed(), []View{at80, at200, coloured, verbose80, quiet}},
 	{"many", incident(), []View{at80, at200, piped}},
 	{"many-unconfirmed", incident().end(map[int]Member{
 		20010: {Outcome: Unconfirmed, Detail: "started again by supervise (90)"}, // a worker

@@ -285,11 +285,14 @@ func (l *layout) draw(n *node, line, below string) {
 		l.say(fmt.Sprint(n.pid), n.detail)
 	}
 	for i, child := range n.children {
+		branch, under := "├─ ", "│  "
 		if i == len(n.children)-1 {
-			l.draw(child, below+"└─ ", below+"   ")
-		} else {
-			l.draw(child, below+"├─ ", below+"│  ")
+			branch, under = "└─ ", "   "
 		}
+		if child.apart {
+			branch = strings.Replace(branch, "─", "╌", 1)
+		}
+		l.draw(child, below+branch, below+under)
 	}
 }
 

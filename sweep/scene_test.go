@@ -173,6 +173,20 @@ func incident() *Report {
 	return r.spare(900, match.Protected, "matches protect: mine/daemon/main.ts", "node /home/ann/mine/daemon/main.ts")
 }
 
+// unconfirmed is the sweep of usual in which one process outlasted SIGKILL, and one
+// was started again by someone outside.
+func unconfirmed() *Report {
+	r := usual()
+	o := &r.Orphans[1]
+	again := o.Members[0]
+	again.PID, again.Start, again.Parent, again.PGID, again.AgeS = 41999, 41999, 90, 41999, 0
+	o.Members = append(o.Members, again)
+	return r.end(map[int]Member{
+		41999: {Outcome: Unconfirmed, Detail: "started again by supervise (90)"},
+		41240: {Outcome: Unconfirmed, Signals: []string{"TERM", "KILL"}, Detail: "still running 1s after SIGKILL (state D)"},
+	})
+}
+
 // live is a machine on which there is nothing to do.
 func live() *Report {
 	r := scene()
@@ -181,7 +195,7 @@ func live() *Report {
 	}
 	r.spare(300, match.NotAdopted, "its parent is fish (290)", "node /x/host/main.ts")
 	r.spare(301, match.TooYoung, "12s old, the rule asks for 10m", "node /x/host/main.ts")
-	r.spare(302, match.Undecided, "no test answered, the last because HOME_DIR=/tmp/roost-7 exists", "node /x/daemon/main.ts")
+	r.spare(302, match.Undecided, "no test answered: HOME_DIR=/tmp/roost-7 exists", "node /x/daemon/main.ts")
 	r.spare(303, match.OtherUser, "belongs to user 7; --all-users would judge it", "x")
 	return r.spare(304, match.OtherUser, "belongs to user 7; --all-users would judge it", "y")
 }
