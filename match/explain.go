@@ -8,22 +8,29 @@ import (
 	"reaper/platform"
 )
 
+// Said is an answer and the facts that it comes of, in words. Answers are yes, no
+// and unknown, and of a test also abstains.
+type Said struct {
+	Answer string `json:"answer"`
+	Detail string `json:"detail"`
+}
+
 // RuleAnswer is what one rule says of one process, whether it matches or not.
 type RuleAnswer struct {
 	Rule      string       `json:"rule"`
-	Matches   bool         `json:"matches"`
-	Command   string       `json:"command"`              // which pattern matched, or why none did
-	Marker    string       `json:"marker"`               // which marker is present, or why none is
+	Matches   string       `json:"matches"` // yes, no or unknown: its environment cannot be read
+	Command   Said         `json:"command"`
+	Marker    Said         `json:"marker"`
 	Tests     []TestAnswer `json:"tests"`                // all of them, also those after the one that decides
-	OlderThan string       `json:"older_than,omitempty"` // whether an orphan is old enough, where the rule asks
+	OlderThan *Said        `json:"older_than,omitempty"` // whether it is old enough, where the rule asks
 }
 
-// TestAnswer is what one test says: yes (orphan), no (spared) or abstains.
+// TestAnswer is what one test says: yes (orphan), no (spared), unknown (spared too)
+// or abstains.
 type TestAnswer struct {
-	Test    string `json:"test"`
-	Answer  string `json:"answer"`
+	Test string `json:"test"`
+	Said
 	Reason  Reason `json:"reason,omitempty"`
-	Detail  string `json:"detail"`
 	Decides bool   `json:"decides"`
 }
 
@@ -36,7 +43,7 @@ type Account struct {
 
 // Explain asks every rule about the process. Like Judge it may need facts.
 func (j *Judgement) Explain(p *platform.Process) Account {
-	var a Account
+	a := Account{Rules: []RuleAnswer{}}
 	a.Guard, a.GuardDetail = j.judge.guard(p)
 	own, by := j.judge.ownVars(p)
 	if a.Guard == "" && by.reason != "" && len(j.judge.matching(p, own)) == 0 && len(j.judge.matching(p, p.Vars)) > 0 {
@@ -49,18 +56,26 @@ func (j *Judgement) Explain(p *platform.Process) Account {
 }
 
 func (j *judge) explain(r *Rule, p *platform.Process, vars []platform.Var) RuleAnswer {
-	a := RuleAnswer{Rule: r.Name, Matches: j.matches(r, p, vars), Command: explainCommand(r, p), Marker: j.explainMarker(r, p, vars), Tests: []TestAnswer{}}
-	decided := !a.Matches
+	a := RuleAnswer{Rule: r.Name, Command: explainCommand(r, p), Marker: j.explainMarker(r, p, vars), Tests: []TestAnswer{}}
+	a.Matches = both(a.Command.Answer, a.Marker.Answer)
+	decided := a.Matches != yes
 	for _, t := range r.Orphan {
 		v, answered := j.test(t, r, p, vars, j.verdict(p, r, vars))
-		said := TestAnswer{Test: t.String(), Answer: "abstains"}
-		if !answered {
+		said := TestAnswer{Test: t.String(), Said: Said{"abstains", ""}}
+		switch {
+		case !answered:
 			said.Detail = j.explainSilence(t, p, vars)
-		} else {
-			said.Answer, said.Reason, said.Detail = "no", v.Reason, v.Detail
-			if v.Orphan {
-				said.Answer, said.Reason = "yes", ""
+			if (t.Kind == Follows || t.Kind == Gone) && unseen(p) {
+				said.Answer = unknown
 			}
+		case v.Orphan:
+			said.Said = Said{yes, v.Detail}
+		case v.Reason == UnknownReason:
+			said.Said, said.Reason = Said{unknown, v.Detail}, v.Reason
+		default:
+			said.Said, said.Reason = Said{no, v.Detail}, v.Reason
+		}
+		if answered {
 			said.Decides, decided = !decided, true
 		}
 		a.Tests = append(a.Tests, said)
@@ -71,12 +86,25 @@ func (j *judge) explain(r *Rule, p *platform.Process, vars []platform.Var) RuleA
 	return a
 }
 
-func (j *judge) explainAge(r *Rule, p *platform.Process) string {
-	age, enough := j.age(p), "old enough"
-	if age < r.OlderThan {
-		enough = "too young"
+// Answers of an account.
+const yes, no, unknown = "yes", "no", "unknown"
+
+func both(a, b string) string {
+	switch {
+	case a == no || b == no:
+		return no
+	case a == unknown || b == unknown:
+		return unknown
 	}
-	return fmt.Sprintf("%s: %s old, the rule asks for %s", enough, Duration(age.Round(time.Second)), Duration(r.OlderThan))
+	return yes
+}
+
+func (j *judge) explainAge(r *Rule, p *platform.Process) *Said {
+	age, enough := j.age(p), yes
+	if age < r.OlderThan {
+		enough = no
+	}
+	return &Said{enough, fmt.Sprintf("%s old, the rule asks for %s", Duration(age.Round(time.Second)), Duration(r.OlderThan))}
 }
 
 // String is the test as a rules file writes it.
@@ -92,45 +120,50 @@ func (t Test) String() string {
 	return string(t.Kind)
 }
 
-func explainCommand(r *Rule, p *platform.Process) string {
+func explainCommand(r *Rule, p *platform.Process) Said {
 	if len(r.Command) == 0 {
-		return "any command"
+		return Said{yes, "any command"}
 	}
 	for _, c := range r.Command {
 		if c.Match(p.Argv) {
-			return "matches " + c.Text
+			return Said{yes, "matches " + c.Text}
 		}
 	}
 	if len(p.Argv) == 0 {
-		return "has no command line"
+		return Said{no, "has no command line"}
 	}
-	return "matches none of the rule's patterns"
+	return Said{no, "matches none of the rule's patterns"}
 }
 
-func (j *judge) explainMarker(r *Rule, p *platform.Process, vars []platform.Var) string {
+func (j *judge) explainMarker(r *Rule, p *platform.Process, vars []platform.Var) Said {
 	switch {
 	case len(r.Marker) == 0:
-		return "any environment"
-	case p.Env == platform.EnvUnreadable:
-		return "its environment cannot be read"
+		return Said{yes, "any environment"}
+	case unseen(p):
+		return Said{unknown, whyUnseen(p)}
 	case p.Env == platform.EnvOverwritten:
-		return "its environment is empty or overwritten"
+		return Said{no, "its environment is empty or overwritten"}
 	}
-	for _, m := range r.Marker {
-		for _, v := range vars {
-			if v.Name == m.Name && j.carries(r, m, v.Value) {
-				return fmt.Sprintf("carries %s=%s", v.Name, v.Value)
-			}
+	for _, v := range vars {
+		if j.carriesAny(r, v) {
+			return Said{yes, fmt.Sprintf("carries %s=%s", v.Name, v.Value)}
 		}
 	}
 	for _, m := range r.Marker {
 		for _, v := range p.Vars {
 			if v.Name == m.Name {
-				return fmt.Sprintf("%s=%s does not count: %s", v.Name, v.Value, j.explainValue(r, m, v, vars))
+				return Said{no, fmt.Sprintf("%s=%s does not count: %s", v.Name, v.Value, j.explainValue(r, m, v, vars))}
 			}
 		}
 	}
-	return "carries none of the rule's markers"
+	return Said{no, "carries none of the rule's markers"}
+}
+
+func whyUnseen(p *platform.Process) string {
+	if p.Env == platform.EnvWithheld {
+		return "macOS does not show its environment"
+	}
+	return "its environment cannot be read"
 }
 
 func (j *judge) explainValue(r *Rule, m Marker, v platform.Var, own []platform.Var) string {
@@ -159,8 +192,8 @@ func (j *judge) explainSilence(t Test, p *platform.Process, vars []platform.Var)
 		}
 	}
 	switch {
-	case p.Env == platform.EnvUnreadable:
-		return "its environment cannot be read"
+	case unseen(p):
+		return whyUnseen(p)
 	case !set:
 		return t.Name + " is not set"
 	case !own:

@@ -26,19 +26,24 @@ type Gone struct {
 
 // Explained is one named process.
 type Explained struct {
-	PID     int      `json:"pid"`
-	Start   uint64   `json:"start"`
-	PPID    int      `json:"ppid"`
-	PGID    int      `json:"pgid"`
-	SID     int      `json:"sid"`
-	UID     int      `json:"uid"`
-	AgeS    float64  `json:"age_s"`
-	Command []string `json:"command"`
+	PID      int      `json:"pid"`
+	Start    uint64   `json:"start"`
+	PPID     int      `json:"ppid"`
+	PGID     int      `json:"pgid"`
+	SID      int      `json:"sid"`
+	UID      int      `json:"uid"`
+	User     string   `json:"user"`
+	AgeS     float64  `json:"age_s"`
+	RSSBytes uint64   `json:"rss_bytes"`
+	State    string   `json:"state"` // running, sleeping, waiting (for a device), stopped, exited, kernel thread or unknown
+	Command  []string `json:"command"`
 	match.Account
-	Verdict string       `json:"verdict"`        // orphan, member, spared, left-behind or unmatched
-	Rule    string       `json:"rule,omitempty"` // by which that is so
-	Reason  match.Reason `json:"reason,omitempty"`
-	Detail  string       `json:"detail"`
+	Verdict   string       `json:"verdict"`        // orphan, member, spared, left-behind, unmatched, unknown (whether a rule matches) or exited
+	Rule      string       `json:"rule,omitempty"` // by which that is so
+	Reason    match.Reason `json:"reason,omitempty"`
+	Detail    string       `json:"detail"`
+	Otherwise Otherwise    `json:"otherwise"`
+	Kin
 }
 
 // Explain judges as a dry run does and accounts for the named processes; without
@@ -67,13 +72,13 @@ func Explain(ctx context.Context, m Machine, o Options, ids []platform.Identity)
 	if len(pids) == 0 {
 		return nil, noneLeft(gone)
 	}
-	accounts := p.accounts(ctx, pids)
+	accounts, kin := p.accounts(ctx, pids)
 	p.promise()
 	r := p.report()
 	r.DryRun = true
 	e := &Explanation{Report: *r, Gone: gone}
 	for i, pid := range pids {
-		e.Explained = append(e.Explained, p.explained(p.reading.table.Get(pid), accounts[i]))
+		e.Explained = append(e.Explained, p.explained(ctx, p.reading.table.Get(pid), accounts[i], kin[i]))
 	}
 	e.keepOnly(pids)
 	return e, nil
@@ -103,57 +108,85 @@ func (g Gone) String() string {
 }
 
 // accounts asks until no answer lacks a fact.
-func (p *plan) accounts(ctx context.Context, pids []int) []match.Account {
+func (p *plan) accounts(ctx context.Context, pids []int) ([]match.Account, []Kin) {
 	r := p.reading
 	for round := 0; ; round++ {
-		out := make([]match.Account, len(pids))
+		accounts, kin := make([]match.Account, len(pids)), make([]Kin, len(pids))
 		for i, pid := range pids {
-			out[i] = r.judged.Explain(r.table.Get(pid))
+			row := r.table.Get(pid)
+			accounts[i], kin[i] = r.judged.Explain(row), p.kin(ctx, row)
 		}
 		if needs := r.judged.Needs(); len(needs) == 0 || round == maxRounds {
-			return out
+			return accounts, kin
 		}
 		p.s.settle(ctx, r, func(*match.Judgement) []branch { return nil })
 	}
 }
 
-func (p *plan) explained(row *platform.Process, a match.Account) Explained {
-	for i := range a.Rules {
-		rule := &a.Rules[i]
-		rule.Command, rule.Marker = printable(rule.Command), printable(rule.Marker)
-		for t := range rule.Tests {
-			rule.Tests[t].Detail = printable(rule.Tests[t].Detail)
-		}
-	}
-	a.GuardDetail = printable(a.GuardDetail)
+func (p *plan) explained(ctx context.Context, row *platform.Process, a match.Account, k Kin) Explained {
+	showAccount(&a)
+	k.printable()
 	e := Explained{PID: row.PID, Start: row.Start, PPID: row.PPID, PGID: row.PGID, SID: row.SID, UID: row.UID,
-		AgeS: p.reading.world.Age(row.Start).Seconds(), Command: command(row), Account: a,
-		Verdict: "unmatched", Detail: "no rule matches it"}
-	switch {
-	case row.Exited():
-		e.Detail = "it has exited"
-	case row.Env == platform.EnvUnreadable:
-		e.Detail += ": its environment cannot be read"
-	case row.Env == platform.EnvWithheld:
-		e.Detail += ": macOS does not show its environment"
+		AgeS: p.age(row.Start), State: stateOf(row), Command: command(row), Account: a, Kin: k}
+	usage := p.s.m.Usage([]int{row.PID})[0]
+	e.User, e.RSSBytes = usage.User, usage.RSS
+	stands, _ := p.judged(ctx, p.hypothesis(), row.PID)
+	if stands.verdict == "unmatched" {
+		stands = unmatched(row, &a)
 	}
-	for _, l := range p.left {
-		if l.PID == row.PID {
-			e.Verdict, e.Reason, e.Detail = "left-behind", l.Reason, fmt.Sprintf("in the tree of the orphan %d, %s", l.Orphan, printable(l.Detail))
-		}
-	}
-	for _, v := range p.spared {
-		if v.PID == row.PID {
-			e.Verdict, e.Rule, e.Reason, e.Detail = "spared", v.Rule, v.Reason, printable(v.Detail)
-		}
-	}
-	if t := p.known[row.ID()]; t != nil {
-		e.Verdict, e.Rule, e.Reason, e.Detail = "orphan", t.tree.root.Rule, "", printable(t.tree.root.Detail)
-		if t.tree.root.PID != row.PID {
-			e.Verdict, e.Detail = "member", fmt.Sprintf("goes with the orphan %d: %s", t.tree.root.PID, printable(t.tree.root.Detail))
-		}
+	e.Verdict, e.Rule, e.Reason, e.Detail = stands.verdict, stands.rule, stands.reason, printable(stands.detail)
+	e.Otherwise = p.otherwise(ctx, row, &stands)
+	for i := range e.Otherwise.If {
+		e.Otherwise.If[i] = printable(e.Otherwise.If[i])
 	}
 	return e
+}
+
+// unmatched says why no rule is about the process, or that nobody can tell.
+func unmatched(row *platform.Process, a *match.Account) standing {
+	if row.Exited() {
+		return standing{verdict: "exited", detail: fmt.Sprintf("it has exited, and its parent %d has not waited for it", row.PPID)}
+	}
+	for _, r := range a.Rules {
+		if r.Matches == "unknown" {
+			return standing{verdict: "unknown", reason: match.EnvUnreadable, detail: "whether a rule matches it cannot be told: " + r.Marker.Detail}
+		}
+	}
+	return standing{verdict: "unmatched", detail: "no rule matches it"}
+}
+
+func showAccount(a *match.Account) {
+	a.GuardDetail = printable(a.GuardDetail)
+	for i := range a.Rules {
+		rule := &a.Rules[i]
+		rule.Command.Detail, rule.Marker.Detail = printable(rule.Command.Detail), printable(rule.Marker.Detail)
+		for t := range rule.Tests {
+			rule.Tests[t].Test, rule.Tests[t].Detail = printable(rule.Tests[t].Test), printable(rule.Tests[t].Detail)
+		}
+	}
+}
+
+// stateOf is the state of proc_pid_stat(5) in a word.
+func stateOf(row *platform.Process) string {
+	switch {
+	case row.Kernel:
+		return "kernel thread"
+	case row.Exited():
+		return "exited"
+	}
+	switch row.State {
+	case 'R':
+		return "running"
+	case 'S', 'I':
+		return "sleeping"
+	case 'D':
+		return "waiting"
+	case 'T', 't':
+		return "stopped"
+	case 'Z', 'X', 'x':
+		return "running" // threads do, without their leader
+	}
+	return "unknown"
 }
 
 // keepOnly leaves in the report what concerns the named processes, and sums it up anew.

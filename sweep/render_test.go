@@ -174,22 +174,3 @@ func TestJSONOfHostileNames(t *testing.T) {
 		}
 	}
 }
-
-func TestExplanationTextIsAsItWas(t *testing.T) {
-	e := &Explanation{Report: *example("x"), Explained: []Explained{
-		{PID: 481, PPID: 1, PGID: 481, SID: 481, AgeS: 3700, Command: []string{"node", "main.ts"}, Verdict: "orphan", Rule: "roost-tests", Detail: "follows 4242, which is not running",
-			Account: match.Account{Rules: []match.RuleAnswer{
-				{Rule: "roost-tests", Matches: true, Command: "matches main.ts", Marker: "carries MARK=4242", OlderThan: "old enough: 1h1m40s old, the rule asks for 1h", Tests: []match.TestAnswer{
-					{Test: "gone: HOME_DIR", Answer: "abstains", Detail: "HOME_DIR is not set"},
-					{Test: "follows: MARK", Answer: "yes", Detail: "follows 4242, which is not running", Decides: true},
-					{Test: "adopted", Answer: "no", Reason: match.NotAdopted, Detail: "its parent is sh (3)"}}},
-				{Rule: "other", Command: "matches none of the rule's patterns", Marker: "any environment"}}}},
-		{PID: 7, Command: []string{"[kthread]"}, Verdict: "unmatched", Detail: "no rule matches it", Account: match.Account{Guard: match.Protected, GuardDetail: "a kernel thread"}},
-		{PID: 502, Command: []string{"x"}, Verdict: "spared", Rule: "roost-tests", Reason: match.ParentRunning, Detail: "follows 4300, which is running"},
-	}}
-	var b bytes.Buffer
-	if err := e.Text(&b, View{}); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "explain.golden", b.String())
-}

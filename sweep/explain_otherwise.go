@@ -1,0 +1,243 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"reaper/match"
+	"reaper/platform"
+)
+
+// Otherwise is the least that would have to be so for the opposite verdict. What
+// it names was supposed and everything judged anew, trees and all, so that it is
+// no guess.
+type Otherwise struct {
+	Verdict string   `json:"verdict"`          // orphan or spared; "" where nothing that can be supposed turns it
+	If      []string `json:"if"`               // all of these
+	Detail  string   `json:"detail,omitempty"` // where there is none: why
+}
+
+// standing is what a sweep makes of one process.
+type standing struct {
+	verdict string // orphan, member, spared, left-behind, unmatched, unknown
+	rule    string
+	reason  match.Reason
+	detail  string
+	own     *match.Verdict // where it was spared or is an orphan
+	root    *match.Verdict // of the tree that it is in
+}
+
+func (s *standing) proven() bool { return s.verdict == "orphan" || s.verdict == "member" }
+
+// hypothesis is a reading of a world in which something is otherwise.
+type hypothesis struct {
+	rows  []platform.Process
+	world match.World
+	rules match.Rules
+	facts match.Facts
+}
+
+func (p *plan) hypothesis() *hypothesis {
+	return (&hypothesis{p.reading.table.Rows(), *p.reading.world, *p.s.o.Rules, p.reading.facts}).clone()
+}
+
+func (h *hypothesis) clone() *hypothesis {
+	return &hypothesis{slices.Clone(h.rows), h.world, h.rules, maps.Clone(h.facts)}
+}
+
+// row returns the row of a pid, nil where there is none.
+func (h *hypothesis) row(pid int) *platform.Process {
+	for i := range h.rows {
+		if h.rows[i].PID == pid {
+			return &h.rows[i]
+		}
+	}
+	return nil
+}
+
+// supposition is one thing that would be otherwise.
+type supposition struct {
+	what string
+	make func(h *hypothesis)
+}
+
+// judged is how the process stands in a world like that. What the change brings up
+// and is not supposed is asked of the machine.
+func (p *plan) judged(ctx context.Context, h *hypothesis, pid int) (standing, *reading) {
+	s := *p.s
+	s.o.Rules = &h.rules
+	r := &reading{census: p.reading.census, table: match.NewTable(h.rows), facts: h.facts}
+	h.world.Table = r.table
+	r.world = &h.world
+	r.judged = s.judgement(r)
+	e := newStopper(&s)
+	g := s.settle(ctx, r, func(j *match.Judgement) []branch { return e.branches(r.table, j) })
+	return standingIn(r, g, pid), r
+}
+
+func standingIn(r *reading, g growth, pid int) standing {
+	if i, ok := g.member[pid]; ok {
+		root := &g.branches[i].root
+		if root.PID == pid {
+			return standing{"orphan", root.Rule, "", root.Detail, root, root}
+		}
+		return standing{"member", root.Rule, "", fmt.Sprintf("goes with the orphan %d: %s", root.PID, root.Detail), nil, root}
+	}
+	if v, ok := g.spared[pid]; ok {
+		return standing{"spared", v.Rule, v.Reason, v.Detail, &v, nil}
+	}
+	if v := sparedVerdict(r.judged, pid); v != nil {
+		return standing{"spared", v.Rule, v.Reason, v.Detail, v, nil}
+	}
+	for _, l := range g.left {
+		if l.PID == pid {
+			return standing{"left-behind", "", l.Reason, fmt.Sprintf("in the tree of the orphan %d, %s", l.Orphan, l.Detail), nil, nil}
+		}
+	}
+	return standing{verdict: "unmatched", detail: "no rule matches it"}
+}
+
+// mostSupposed bounds how many things are supposed at once, and mostJudged in how
+// many worlds.
+const mostSupposed, mostJudged = 3, 64
+
+// imagined is where a search has got to.
+type imagined struct {
+	*hypothesis
+	stands  standing
+	reading *reading
+	ifs     []string
+}
+
+// otherwise looks for the fewest suppositions that turn the verdict.
+func (p *plan) otherwise(ctx context.Context, row *platform.Process, stands *standing) Otherwise {
+	first := imagined{hypothesis: p.hypothesis()}
+	first.stands, first.reading = p.judged(ctx, first.hypothesis, row.PID)
+	proven := first.stands.proven()
+	budget := mostJudged
+	for frontier := []imagined{first}; len(frontier) > 0; {
+		var next []imagined
+		for _, w := range frontier {
+			for _, s := range suppositions(&w, row.PID) {
+				if budget--; budget < 0 || slices.Contains(w.ifs, s.what) {
+					continue
+				}
+				n := imagined{hypothesis: w.clone(), ifs: append(slices.Clone(w.ifs), s.what)}
+				s.make(n.hypothesis)
+				n.stands, n.reading = p.judged(ctx, n.hypothesis, row.PID)
+				if n.stands.proven() != proven && n.stands.verdict != "unmatched" {
+					return Otherwise{Verdict: map[bool]string{true: "spared", false: "orphan"}[proven], If: n.ifs}
+				}
+				if n.stands.detail != w.stands.detail && len(n.ifs) < mostSupposed {
+					next = append(next, n)
+				}
+			}
+		}
+		frontier = next
+	}
+	return Otherwise{If: []string{}, Detail: neverOtherwise(row, stands)}
+}
+
+// neverOtherwise says what there is to say where nothing was found.
+func neverOtherwise(row *platform.Process, s *standing) string {
+	switch {
+	case row.Exited():
+		return fmt.Sprintf("it has exited, and stays in the table until its parent %d has waited for it", row.PPID)
+	case row.Kernel:
+		return "a kernel thread is never touched"
+	case row.PID == 1:
+		return "pid 1 is never touched"
+	}
+	switch s.reason {
+	case match.Protected:
+		return "what outlives by design whoever started it is never touched"
+	case match.Sweeper:
+		return "a sweep never touches itself, what it was started from, or another sweep"
+	case match.Service:
+		return "a service is its manager's to stop"
+	case match.EnvUnreadable:
+		return "it is judged where its environment can be read: by its own user, or by root"
+	case match.OtherNamespace:
+		return "it is judged by a sweep inside its own pid namespace"
+	case match.UnknownReason:
+		return "it is judged once that can be told"
+	}
+	switch {
+	case s.verdict == "unknown":
+		return "it is judged where its environment can be read: by its own user, or by root"
+	case s.verdict == "unmatched":
+		return "it is judged once a rule matches it"
+	}
+	return "no single change was found that turns it"
+}
+
+func (h *hypothesis) runs(pid int, start uint64) {
+	h.facts[match.Fact{Kind: match.FactRunning, PID: pid}] = match.Known{Live: platform.Liveness{Running: platform.Yes, Start: max(start, 1)}}
+}
+
+func (h *hypothesis) set(kind match.FactKind, is platform.Answer) {
+	for f := range h.facts {
+		if f.Kind == kind {
+			h.facts[f] = match.Known{Is: is}
+		}
+	}
+}
+
+// exits takes a process out of the table. Its children go to the next adopter above it.
+func (h *hypothesis) exits(pid int, judged *match.Judgement) {
+	h.facts[match.Fact{Kind: match.FactRunning, PID: pid}] = match.Known{Live: platform.Liveness{Running: platform.No}}
+	gone := h.row(pid)
+	if gone == nil {
+		return
+	}
+	for i := range h.rows {
+		child := &h.rows[i]
+		if child.PPID != pid || child.PID == pid {
+			continue
+		}
+		child.PPID = h.adopter(gone.PPID, child, judged)
+		h.facts[match.Fact{Kind: match.FactMainPID, Process: child.ID()}] = match.Known{Is: platform.No}
+		child.Reparented = platform.Yes
+	}
+	h.rows = slices.DeleteFunc(h.rows, func(q platform.Process) bool { return q.PID == pid })
+}
+
+func (h *hypothesis) adopter(above int, child *platform.Process, judged *match.Judgement) int {
+	seen := map[int]bool{}
+	for q := h.row(above); q != nil && !seen[q.PID]; q = h.row(q.PPID) {
+		if seen[q.PID] = true; judged.Adopter(q, child) {
+			return q.PID
+		}
+	}
+	return 1
+}
+
+// someone is a process that is in no table, as the parent of one that is.
+func (h *hypothesis) hasParent(pid int) {
+	child := h.row(pid)
+	if child == nil {
+		return
+	}
+	parent := *child
+	parent.PID, parent.Start, parent.Vars, parent.Argv, parent.Comm, parent.State, parent.Threads = h.unused(), 1, nil, []string{"?"}, "?", 'S', 1
+	parent.TTY, parent.Env, parent.Detailed, parent.Reparented = 0, platform.EnvPresent, true, platform.Unknown
+	child.PPID = parent.PID
+	h.runs(parent.PID, parent.Start)
+	h.rows = append(h.rows, parent)
+}
+
+// unused is a pid that nothing holds.
+func (h *hypothesis) unused() int {
+	pid := h.world.System.MaxPID
+	for h.row(pid) != nil {
+		pid--
+	}
+	return pid
+}
+
+func (h *hypothesis) later(d time.Duration) {
+	h.world.Now += uint64(d.Seconds()*float64(h.world.System.TicksPerSecond)) + 1
+}
