@@ -36,10 +36,16 @@ type RunOptions struct {
 	Home   string            // absolute; "" for none
 }
 
+// RunMachine is a Machine on which a run's home can be looked for.
+type RunMachine interface {
+	Machine
+	Missing(context.Context, platform.Identity, string) platform.Answer
+}
+
 // runner is one command with all that it starts. Its loop alone waits for
 // children, so that the command's pid is its own until its status has been taken.
 type runner struct {
-	m    OS
+	m    RunMachine
 	o    RunOptions
 	self platform.Identity
 	pgid int // of this process
@@ -47,7 +53,8 @@ type runner struct {
 	followed  Handle
 	follows   platform.Identity
 	names     match.Names
-	pid       int // of the command
+	blind     error // why no mark can be believed; nil also where none is needed
+	pid       int   // of the command
 	handle    Handle
 	tty       *platform.Terminal
 	handed    bool // the command's group has been given the terminal
@@ -74,7 +81,7 @@ type stopped struct {
 // hangs below it when what it follows has exited, when its home is gone, or when
 // it has ended and left something behind. The error is for a person; the status
 // is the command's own, if it has one.
-func Run(m OS, o RunOptions) (int, error) {
+func Run(m RunMachine, o RunOptions) (int, error) {
 	r := &runner{m: m, o: o, finished: make(chan stopped, 1)}
 	o.Rules = o.Rules.WithoutRules()
 	r.o.Rules = o.Rules
@@ -126,7 +133,10 @@ func (r *runner) prepare() error {
 	}
 	// A shell may have had children before it became this process. Those are not
 	// the command's: then, and where nobody adopts, what carries the mark is.
-	if r.names.Mine = adopts && !children; !r.names.Mine {
+	if r.names.Mine = adopts && !children; r.names.Mine {
+		return nil
+	}
+	if r.blind = r.m.Trust(context.Background()); r.blind == nil {
 		r.names.Marker = platform.Var{Name: RunMark, Value: self.String()}
 	}
 	return nil
@@ -352,7 +362,7 @@ func (r *runner) begin(grace *time.Duration) {
 	names.Why = r.why
 	o.Grace, o.Names = grace, &names
 	tries := 1
-	if !names.Mine && !r.childless {
+	if names.Marker.Name != "" && !r.childless {
 		tries = maxAgain
 	}
 	go func() {
@@ -362,10 +372,11 @@ func (r *runner) begin(grace *time.Duration) {
 }
 
 // stopBelow looks again where a mark decides and none was seen: it cannot be read
-// within an exec.
+// within an exec. The command itself is this process's child, which no environment
+// has to prove.
 func stopBelow(ctx context.Context, m Machine, o Options, tries int) stopped {
 	for {
-		report, err := Stop(ctx, m, o)
+		report, err := stop(ctx, m, o, nil)
 		if tries--; tries == 0 || err != nil || len(report.Orphans) > 0 {
 			return stopped{report, err}
 		}
@@ -391,14 +402,20 @@ func (r *runner) finish(report *Report, err error) (int, error) {
 	if len(left) > 0 && status == ExitDone {
 		status = ExitLeft
 	}
-	if r.count+len(left) == 0 {
+	var said []string
+	if r.count+len(left) > 0 {
+		said = append(said, fmt.Sprintf("%s: stopped %s", r.why, count(r.count, "process", "processes")))
+	}
+	if len(left) > 0 {
+		said = append(said, "left "+strings.Join(left, ", "))
+	}
+	if r.blind != nil {
+		said = append(said, fmt.Sprintf("looked only for what hangs below %s: %v", printable(r.o.Argv[0]), r.blind))
+	}
+	if len(said) == 0 {
 		return status, nil
 	}
-	said := fmt.Sprintf("%s: stopped %s", r.why, count(r.count, "process", "processes"))
-	if len(left) > 0 {
-		said += ", left " + strings.Join(left, ", ")
-	}
-	return status, errors.New(said)
+	return status, errors.New(strings.Join(said, ", "))
 }
 
 // leftOf names what runs on although it should not. What is protected stays on

@@ -36,7 +36,12 @@ func DryRun(ctx context.Context, m Machine, o Options) (*Report, error) {
 // and reports. A context that ends while it waits ends the waiting: what was
 // signalled is reported.
 func Stop(ctx context.Context, m Machine, o Options) (*Report, error) {
-	blind := m.Trust(ctx)
+	return stop(ctx, m, o, m.Trust(ctx))
+}
+
+// stop is Stop where it is known why environments cannot be believed, or that they
+// need not be.
+func stop(ctx context.Context, m Machine, o Options, blind error) (*Report, error) {
 	p, err := prepare(ctx, m, o)
 	if err != nil {
 		return nil, err
