@@ -58,6 +58,7 @@ func Explain(ctx context.Context, m Machine, o Options, ids []platform.Identity)
 	if err != nil {
 		return nil, err
 	}
+	p.confirm(ctx)
 	var gone []Gone
 	pids = nil
 	for _, id := range ids {

@@ -26,6 +26,7 @@ func DryRun(ctx context.Context, m Machine, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.confirm(ctx)
 	p.promise()
 	r := p.report()
 	r.DryRun = true
@@ -47,6 +48,7 @@ func stop(ctx context.Context, m Machine, o Options, blind error) (*Report, erro
 		return nil, err
 	}
 	if why := p.refuse(blind); why != "" {
+		p.confirm(ctx)
 		p.promise()
 		r := p.report()
 		r.Refused = why + ": nothing was stopped"

@@ -57,6 +57,46 @@ func TestBystanderInAndOutOfTheGroup(t *testing.T) {
 	}
 }
 
+// Guards a dry run: what exits, or becomes another, while it is judged is not
+// promised. A run that ends takes its children along, and who has read them before
+// it asks for the run finds them orphaned.
+func TestDryRunLooksAgain(t *testing.T) {
+	lab := newLab(t)
+	run := lab.Live()
+	child := lab.OrphanLeader([]string{lab.Mark(run)}, lab.Sleep(900)...)
+	left := lab.OrphanLeader([]string{lab.Mark(run)}, lab.Sleep(901)...)
+	head, below := lab.Forker(Spec{Env: []string{lab.Mark(run)}, Leader: true, Adopted: true}, "once", Spec{Argv: lab.Sleep(902), Leader: true})
+	becomes, change := lab.Reexec(Spec{Env: []string{lab.Mark(run)}, Leader: true, Adopted: true},
+		Spec{Role: "idle", Argv: []string{"lab-reexec"}, Env: []string{lab.Mark(lab.Live())}})
+	check := func(meanwhile func(), status int) Result {
+		sweep := lab.Step(Run{Args: []string{"--check"}})
+		sweep.Until("whether the run is there", opens(run))
+		meanwhile()
+		res := sweep.Finish()
+		if res.Exit != status {
+			t.Errorf("status %d: %s", res.Exit, res.Stdout)
+		}
+		return res
+	}
+	res := check(func() {
+		lab.Kill(child)
+		lab.Kill(head)
+		lab.Kill(run)
+	}, 1)
+	for _, p := range []Proc{child, head} {
+		if _, m := res.member(p); m != nil || len(res.spared(p)) > 0 {
+			t.Errorf("%s", res.fate(p))
+		}
+	}
+	lab.WouldStop(res, left)
+	lab.WouldStop(res, becomes)
+	lab.Untouched(res, below[0]) // a sweep begun now would not know whose it was
+	res = check(change, 1)
+	lab.WouldStop(res, left)
+	lab.Spared(res, becomes, "parent-running")
+	check(func() { lab.Kill(left) }, 0)
+}
+
 // moments are points of a sweep, in its order, and what is said of an orphan whose
 // pid a stranger gets right there: "" nothing.
 var moments = []struct {
