@@ -48,6 +48,9 @@ func (g *grammar) inWords(mistake string) string {
 		return fmt.Sprintf("%s %s is none of %s%s", m[1], m[2], either(values), meant(unquoted(m[2]), values))
 	}
 	if m := said(noValue); m != nil {
+		if values := g.find(m[1]).values; len(values) > 0 {
+			return fmt.Sprintf("%s needs a value: %s", m[1], either(values))
+		}
 		return fmt.Sprintf("%s needs a value: %[1]s %s", m[1], g.find(m[1]).help)
 	}
 	if m := said(flagForValue); m != nil {
@@ -94,7 +97,7 @@ func (g *grammar) needs(argument string) string {
 
 func (g *grammar) noFlag(name string) string {
 	if owner := g.owners[name]; owner != "" {
-		return fmt.Sprintf("%s comes after a command, as in: reaper %s %[1]s", name, owner)
+		return fmt.Sprintf("%s comes after a command, as in: %s %s %[1]s", name, g.path, owner)
 	}
 	said := fmt.Sprintf("%s has no flag %q", g.name(), name)
 	words := wordList(g.flags)

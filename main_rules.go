@@ -102,6 +102,9 @@ func (c *rulesInitCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	if errors.Is(err, os.ErrExist) {
 		return sweep.ExitUsage, fmt.Errorf("%s is there already: nothing was written", file)
 	}
+	if errors.Is(err, os.ErrNotExist) {
+		return sweep.ExitUsage, fmt.Errorf("cannot write %s: there is no folder %s: make it first", file, filepath.Dir(file))
+	}
 	if err != nil {
 		return sweep.ExitUsage, err
 	}

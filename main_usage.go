@@ -114,6 +114,9 @@ func parse(args []string, stdout, stderr io.Writer) (chosen command, level strin
 		fmt.Fprintln(stdout, version())
 		return nil, "", sweep.ExitDone
 	}
+	if len(args) > 0 && args[0] == "--" { // before a command it ends nothing
+		args = args[1:]
+	}
 	if len(args) > 0 && args[0] == "help" {
 		args = append(slices.Clone(args[1:]), "--help")
 	}
