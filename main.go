@@ -126,32 +126,33 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 	if c.Max != nil {
 		o.Max = *c.Max
 	}
-	metrics, err := sweep.OpenMetrics(c.Metrics)
-	if err != nil {
-		return sweep.ExitUsage, err
-	}
-	defer metrics.Discard()
 	v := sweep.View{Verbose: c.Verbose, Quiet: c.Quiet}
-	var written error
+	var report *sweep.Report
+	var unwritten error
 	code, err := c.act(stdout, log, v, func(ctx context.Context, m sweep.OS) (*sweep.Report, error) {
 		work := func(o sweep.Options) (*sweep.Report, error) { return sweep.DryRun(ctx, m, o) }
 		if !c.DryRun && !c.Check {
 			stop := func(o sweep.Options) (*sweep.Report, error) { return sweep.Stop(ctx, m, o) }
 			work = func(o sweep.Options) (*sweep.Report, error) { return c.withProgress(o, stdout, c.Quiet, stop) }
 		}
-		report, err := work(o)
+		var err error
+		report, err = work(o)
 		if err == nil && c.Check && report.Exit == sweep.ExitDone && report.Totals.Orphans > 0 {
 			report.Exit = sweep.ExitFound
 		}
-		if err == nil {
-			written = metrics.Write(report)
+		if err == nil { // before it is printed, for a reader that has gone ends this program
+			unwritten = sweep.WriteMetrics(c.Metrics, report)
 		}
 		return report, err
 	})
-	if code == sweep.ExitDone && written != nil {
+	if report != nil && code != report.Exit { // it could not be printed
+		report.Exit = code
+		unwritten = sweep.WriteMetrics(c.Metrics, report)
+	}
+	if code == sweep.ExitDone && unwritten != nil {
 		code = sweep.ExitLeft
 	}
-	return code, errors.Join(err, written)
+	return code, errors.Join(err, unwritten)
 }
 
 // act does what ends in a report, until it is interrupted, and prints that.

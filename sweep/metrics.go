@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,57 +15,117 @@ import (
 	"reaper/match"
 )
 
-// Metrics is a file for node_exporter's textfile collector. It is written aside
-// and renamed, so that a reader finds the last sweep's or this one's, whole.
-type Metrics struct {
-	path string
-	file *os.File // nil: there is none to write
-}
-
-// OpenMetrics finds out whether the file can be written before anything is
-// stopped. Without a path there is none to write.
-func OpenMetrics(path string) (*Metrics, error) {
+// WriteMetrics puts the report's numbers into a file for node_exporter's textfile
+// collector, aside and renamed, so that a reader finds the last sweep's or this
+// one's, whole. A symbolic link is followed to the file that it names. Without a
+// path there is none to write.
+func WriteMetrics(path string, r *Report) error {
 	if path == "" {
-		return &Metrics{}, nil
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("metrics: %s is no regular file", printable(path))
-	}
-	// The collector reads *.prom alone.
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		if why := (*fs.PathError)(nil); errors.As(err, &why) {
-			err = why.Err // of a file whose name nobody gave
-		}
-		return nil, fmt.Errorf("metrics: cannot write a file in %s: %w", printable(filepath.Dir(path)), err)
-	}
-	return &Metrics{path, f}, nil
-}
-
-// Discard removes what was not written.
-func (m *Metrics) Discard() {
-	if m.file != nil {
-		m.file.Close()
-		os.Remove(m.file.Name())
-		m.file = nil
-	}
-}
-
-// Write puts the report's numbers in place.
-func (m *Metrics) Write(r *Report) error {
-	if m.file == nil {
 		return nil
 	}
-	_, err := m.file.WriteString(r.metrics())
-	err = errors.Join(err, m.file.Chmod(0o644), m.file.Close())
+	path, err := metricsFile(path)
 	if err == nil {
-		err = os.Rename(m.file.Name(), m.path)
+		err = replaceFile(path, r.metrics())
 	}
 	if err != nil {
-		return fmt.Errorf("metrics: %w", err)
+		return fmt.Errorf("metrics: %s", printable(err.Error()))
 	}
-	m.file = nil
 	return nil
+}
+
+// maxLinks are followed for one name, as many as Linux follows, path_resolution(7).
+const maxLinks = 40
+
+// metricsFile is the regular file that a name leads to, or that can be made
+// there. What is named by way of /dev or /proc is somebody's open file or a
+// device: to rename over that destroys the name, or hides the file from who has it
+// open. A link that another user made is not followed, for it could lead to any
+// file of this one's.
+func metricsFile(name string) (string, error) {
+	for range maxLinks {
+		folder, base := filepath.Split(name)
+		dir, err := filepath.EvalSymlinks(cmp.Or(folder, "."))
+		if err == nil {
+			dir, err = filepath.Abs(dir)
+		}
+		if err != nil {
+			return "", cannotWrite(filepath.Clean(folder), err)
+		}
+		name = filepath.Join(dir, base)
+		for _, system := range []string{"/dev", "/proc"} {
+			if name == system || strings.HasPrefix(name, system+"/") {
+				return "", fmt.Errorf("%s is no file of a folder: give a regular file", name)
+			}
+		}
+		info, err := os.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return name, nil
+		case err != nil:
+			return "", err
+		case info.Mode().IsRegular():
+			return name, nil
+		case info.Mode().Type() != fs.ModeSymlink:
+			return "", fmt.Errorf("%s is no regular file", name)
+		}
+		if uid, foreign := foreignOwner(info, os.Geteuid()); foreign {
+			return "", fmt.Errorf("the link %s belongs to user %d, who could lead it anywhere: name the file itself", name, uid)
+		}
+		to, err := os.Readlink(name)
+		if err != nil {
+			return "", err
+		}
+		if name = to; !filepath.IsAbs(to) {
+			name = dir + "/" + to
+		}
+	}
+	return "", fmt.Errorf("%s: too many links", name)
+}
+
+// staleAfter is how old a file must be that a sweep which was killed left aside.
+const staleAfter = time.Hour
+
+// replaceFile writes aside and renames. The collector reads *.prom alone.
+func replaceFile(path, text string) error {
+	dir, aside := filepath.Dir(path), "."+filepath.Base(path)+".reaper-"
+	removeStale(dir, aside)
+	f, err := os.CreateTemp(dir, aside)
+	if err != nil {
+		return cannotWrite(dir, err)
+	}
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// cannotWrite leaves out the name of a file that nobody gave.
+func cannotWrite(dir string, err error) error {
+	if why := (*fs.PathError)(nil); errors.As(err, &why) {
+		err = why.Err
+	}
+	return fmt.Errorf("cannot write a file in %s: %w", dir, err)
+}
+
+// removeStale removes what killed sweeps left aside: of the name that none but a
+// sweep gives, and far older than a sweep takes to write. What cannot be removed
+// stays.
+func removeStale(dir, aside string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		digits, ok := strings.CutPrefix(e.Name(), aside)
+		if !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // metrics is Prometheus's text format: gauges of one sweep, no counters, since

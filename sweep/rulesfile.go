@@ -161,12 +161,21 @@ func readRules(file string, s Surroundings) ([]byte, error) {
 // onlyOwn refuses a file that somebody else can write: it would decide what this
 // user, root above all, stops.
 func onlyOwn(file string, info fs.FileInfo, uid int) error {
-	owner, ok := info.Sys().(*syscall.Stat_t)
+	owner, foreign := foreignOwner(info, uid)
 	switch {
-	case ok && owner.Uid != 0 && int(owner.Uid) != uid:
-		return fmt.Errorf("%s belongs to user %d, who could change what is stopped: chown it to yourself, or copy it", file, owner.Uid)
+	case foreign:
+		return fmt.Errorf("%s belongs to user %d, who could change what is stopped: chown it to yourself, or copy it", file, owner)
 	case info.Mode().Perm()&0o022 != 0:
 		return fmt.Errorf("%s can be written by others (mode %04o), who could change what is stopped: chmod go-w %s", file, info.Mode().Perm(), file)
 	}
 	return nil
+}
+
+// foreignOwner is whose the file is, and whether that is neither root nor uid.
+func foreignOwner(info fs.FileInfo, uid int) (int, bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), stat.Uid != 0 && int(stat.Uid) != uid
 }

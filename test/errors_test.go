@@ -36,7 +36,7 @@ var wrong = [][]string{
 	{"sweep", "--rules", "DIR/hostile\x1b[2J\n.yaml"},
 	{"sweep", "--rules", "DIR/open.yaml"},
 	{"sweep", "--rules", "DIR/good.yaml", "--only", "roots"},
-	{"sweep", "--metrics", "DIR/none/reaper.prom"},
+	{"sweep", "--dry-run", "--quiet", "--rules", "DIR/good.yaml", "--metrics", "DIR/none/reaper.prom"},
 	{"rules", "check", "DIR/typos.yaml"},
 	{"rules", "check"},
 	{"explain"},

@@ -57,7 +57,7 @@ func TestFleetUnits(t *testing.T) {
 	lab := newLab(t)
 	lab.Rules(lab.DefaultRule())
 	metrics := filepath.Join(lab.Dir, "reaper.prom")
-	service := strings.NewReplacer("/usr/local/bin/reaper", reaperBinary(t), "/etc/reaper/rules.yaml", lab.rules, "/var/lib/node_exporter/reaper.prom", metrics).
+	service := strings.NewReplacer("/usr/local/bin/reaper", reaperBinary(t), "/etc/reaper/rules.yaml", lab.rules, "/var/lib/prometheus/node-exporter/reaper.prom", metrics).
 		Replace(string(readAll(t, "fleet/reaper.service")))
 	_, line, _ := strings.Cut(service, "ExecStart=")
 	line, _, _ = strings.Cut(line, "\n")
