@@ -30,6 +30,9 @@ func DryRun(ctx context.Context, m Machine, o Options) (*Report, error) {
 	p.promise()
 	r := p.report()
 	r.DryRun = true
+	if why := p.refuse(nil); why != "" {
+		r.Refused = why + ": nothing would be stopped"
+	}
 	return r, nil
 }
 

@@ -203,6 +203,13 @@ func TestStopDoesNothing(t *testing.T) {
 		says:    []string{"2 orphans are more than --max 1: nothing was stopped"},
 		exit:    sweep.ExitLeft,
 	}, {
+		name:    "in a dry run where there are more orphans than --max",
+		dry:     true,
+		options: func(o *sweep.Options) { o.Max = 1 },
+		world:   puts(orphan(100), orphan(200)),
+		members: "100 would-stop, 200 would-stop",
+		says:    []string{"2 orphans are more than --max 1: nothing would be stopped"},
+	}, {
 		name:    "to what a rule reports",
 		rules:   "rules: [{name: r, marker: [MARK], orphan: [follows: MARK], action: report}]\n",
 		world:   puts(orphan(100), with(orphan(101), child(100))),

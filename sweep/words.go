@@ -35,6 +35,8 @@ func (r *Report) sentence(home string) string {
 		}
 	}
 	switch {
+	case outcomes[WouldStop] > 0 && r.Refused != "" && r.DryRun:
+		return whole + ": nothing would be stopped" + r.sparedPart()
 	case outcomes[WouldStop] > 0 && r.Refused != "":
 		return whole + ": nothing was stopped" + r.sparedPart()
 	case outcomes[WouldStop] == r.Totals.Processes:

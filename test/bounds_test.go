@@ -81,6 +81,14 @@ func TestMaxCountsOrphans(t *testing.T) {
 			t.Errorf("%q, %s", res.Doc.Refused, res.fate(p))
 		}
 	}
+	for _, plan := range []struct {
+		args   []string
+		status int
+	}{{[]string{"--dry-run"}, 0}, {[]string{"--check"}, 1}} {
+		said := lab.Run(Run{Args: append(plan.args, "--max", "1"), Text: true, Status: plan.status}).Stdout
+		lab.mentions(said, "2 orphans are more than --max 1: nothing would be stopped\n", "B: nothing would be stopped\n")
+	}
+	lab.mentions(lab.Run(Run{Args: []string{"--dry-run", "--max", "2"}, Text: true, Status: 0}).Stdout, " would be stopped")
 	lab.allStopped(lab.Run(Run{Args: []string{"--max", "2"}, Status: 0}), all, With("TERM"))
 }
 
