@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -96,7 +97,25 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if chosen == nil {
 		return code
 	}
-	code, err := chosen.run(stdout, newLog(stderr, level))
+	return told(stderr, func() (int, error) { return chosen.run(stdout, newLog(stderr, level)) })
+}
+
+// told runs a command and says its error. Of a panic it says where it was, and what
+// only if that is the runtime's own sentence: another one may hold anything.
+func told(stderr io.Writer, work func() (int, error)) (code int) {
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		what := fmt.Sprintf("a %T", r)
+		if err, ok := r.(runtime.Error); ok {
+			what = err.Error()
+		}
+		fmt.Fprintf(stderr, "reaper: a mistake in reaper itself (%s): please report it with these lines\n%s", what, debug.Stack())
+		code = sweep.ExitLeft
+	}()
+	code, err := work()
 	if err != nil {
 		fmt.Fprintln(stderr, "reaper: "+err.Error())
 	}
