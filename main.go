@@ -55,6 +55,8 @@ type runCmd struct {
 	Home   string         `placeholder:"DIR" help:"End when this folder is gone, too."`
 	Grace  *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL (2s)."`
 	Argv   []string       `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
+
+	endedBy syscall.Signal // by which this process is to end
 }
 
 type stopCmd struct {
@@ -97,7 +99,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if chosen == nil {
 		return code
 	}
-	return told(stderr, func() (int, error) { return chosen.run(stdout, newLog(stderr, level)) })
+	code = told(stderr, func() (int, error) { return chosen.run(stdout, newLog(stderr, level)) })
+	if c, ok := chosen.(*runCmd); ok && c.endedBy != 0 {
+		signal.Reset(c.endedBy)
+		platform.RaiseSelf(c.endedBy) // where it is ignored there is the status still
+	}
+	return code
 }
 
 // told runs a command and says its error. Of a panic it says where it was, and what
@@ -274,7 +281,9 @@ func (c *runCmd) run(_ io.Writer, log zerolog.Logger) (int, error) {
 		return sweep.ExitNotStarted, err
 	}
 	defer reader.Close()
-	return sweep.Run(sweep.OS{Reader: reader}, o)
+	ended, err := sweep.Run(sweep.OS{Reader: reader}, o)
+	c.endedBy = ended.By
+	return ended.Status, err
 }
 
 func (c *stopCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {

@@ -4,21 +4,28 @@ package platform
 
 import "syscall"
 
-// StartGroup returns ErrUnsupported.
-func StartGroup(string, []string, []string) (int, error) { return 0, ErrUnsupported }
+// Start returns ErrUnsupported.
+func Start(string, []string, []string, bool) (int, error) { return 0, ErrUnsupported }
 
 // Change is what became of a child.
 type Change struct {
 	PID     int
 	Stopped syscall.Signal
 	Status  int
+	EndedBy syscall.Signal
 }
 
 // Collect knows of no child.
 func Collect() (Change, bool) { return Change{}, false }
 
-// StopSelf does nothing.
-func StopSelf() {}
+// RaiseSelf does nothing.
+func RaiseSelf(syscall.Signal) {}
+
+// IsPipe cannot be told here.
+func IsPipe(int) bool { return false }
+
+// IsControlling cannot be told here.
+func IsControlling(int) bool { return false }
 
 // Terminal is this process's controlling terminal.
 type Terminal struct{}

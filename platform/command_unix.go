@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StartGroup starts a program with this process's standard streams, as the leader
-// of a process group of its own. The child is to be waited for by Collect.
-func StartGroup(path string, argv, env []string) (pid int, err error) {
-	return syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true}})
+// Start starts a program with this process's standard streams, in this process's
+// group or as the leader of one of its own. The child is to be waited for by Collect.
+func Start(path string, argv, env []string, leads bool) (pid int, err error) {
+	return syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: leads}})
 }
 
 // Change is what became of a child, the zero value where nothing has.
@@ -21,6 +21,7 @@ type Change struct {
 	PID     int
 	Stopped syscall.Signal // by which it was stopped; 0: it has exited and was waited for
 	Status  int            // with which it exited, 128 and the signal's number where one ended it
+	EndedBy syscall.Signal // 0: it exited by itself
 }
 
 // Collect takes one change of any child, inherited ones included, without
@@ -38,20 +39,36 @@ func Collect() (c Change, children bool) {
 		case w.Stopped():
 			return Change{PID: pid, Stopped: w.StopSignal()}, true
 		case w.Signaled():
-			return Change{PID: pid, Status: 128 + int(w.Signal())}, true
+			return Change{PID: pid, Status: 128 + int(w.Signal()), EndedBy: w.Signal()}, true
 		default:
 			return Change{PID: pid, Status: w.ExitStatus()}, true
 		}
 	}
 }
 
-// StopSelf stops this process until it is continued, as SIGTSTP does: not where
-// nobody could continue it, in an orphaned process group. It takes SIGTTIN, whose
-// default the Go runtime leaves alone as long as nobody asks to be notified of it.
-func StopSelf() {
+// RaiseSelf sends this process a signal that it is not notified of, and returns
+// once that has been acted on. By SIGTTIN it is stopped until it is continued, but
+// not where nobody could continue it, in an orphaned process group.
+func RaiseSelf(sig syscall.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	raise(unix.SIGTTIN)
+	raise(sig)
+}
+
+// IsPipe says whether the descriptor is a pipe or a socket.
+func IsPipe(fd int) bool {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return false
+	}
+	kind := st.Mode & unix.S_IFMT
+	return kind == unix.S_IFIFO || kind == unix.S_IFSOCK
+}
+
+// IsControlling says whether the descriptor is the controlling terminal (tcgetpgrp(3)).
+func IsControlling(fd int) bool {
+	_, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err == nil
 }
 
 // Terminal is this process's controlling terminal.

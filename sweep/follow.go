@@ -57,11 +57,16 @@ type runner struct {
 	pid       int   // of the command
 	handle    Handle
 	tty       *platform.Terminal
+	shared    bool // the command is in this process's own group
+	job       bool // an interactive shell's, which may be given the terminal
 	handed    bool // the command's group has been given the terminal
+	ended     bool // the command, and these are its own:
 	status    int
-	ended     bool // the command, and status is its own
+	endedBy   syscall.Signal
 	childless bool
 	asked     int // SIGTERM and SIGINT so far
+	signals   chan os.Signal
+	children  chan os.Signal // SIGCHLD
 
 	why      string // what is stopped, "" while nothing is
 	cancel   context.CancelFunc
@@ -69,6 +74,14 @@ type runner struct {
 	hurried  bool
 	finished chan stopped
 	count    int // of what was stopped
+}
+
+// Ended is how a run ended: with the command's own status, if it has one.
+type Ended struct {
+	Status int
+	// By is SIGINT where that ended the command, else 0. A shell goes on with its
+	// script unless what it waits for has ended by the signal itself.
+	By syscall.Signal
 }
 
 // stopped is how stopping went.
@@ -79,23 +92,29 @@ type stopped struct {
 
 // Run starts a command, passes signals and its status on, and stops all that
 // hangs below it when what it follows has exited, when its home is gone, or when
-// it has ended and left something behind. The error is for a person; the status
-// is the command's own, if it has one.
-func Run(m RunMachine, o RunOptions) (int, error) {
+// it has ended and left something behind. The error is for a person.
+func Run(m RunMachine, o RunOptions) (Ended, error) {
 	r := &runner{m: m, o: o, finished: make(chan stopped, 1)}
 	o.Rules = o.Rules.WithoutRules()
 	r.o.Rules = o.Rules
 	defer r.close()
 	if err := r.prepare(); err != nil {
-		return ExitNotStarted, fmt.Errorf("%w: %s was not started", err, o.Argv[0])
+		return Ended{Status: ExitNotStarted}, fmt.Errorf("%w: %s was not started", err, o.Argv[0])
 	}
-	signals, children := notified()
+	r.notify()
 	if status, err := r.start(); err != nil {
-		return status, err
+		return Ended{Status: status}, err
 	}
-	signal.Ignore(syscall.SIGTTOU, syscall.SIGPIPE) // for taking the terminal back; for a stderr that nobody reads
-	r.handOver()
-	return r.loop(signals, children)
+	signal.Ignore(syscall.SIGPIPE) // for a stderr that nobody reads
+	if !r.shared {
+		signal.Ignore(syscall.SIGTTOU) // for taking the terminal back
+		r.handOver()
+	}
+	status, err := r.loop()
+	if r.endedBy == syscall.SIGINT && status == r.status {
+		return Ended{status, r.endedBy}, err
+	}
+	return Ended{Status: status}, err
 }
 
 func (r *runner) close() {
@@ -120,6 +139,7 @@ func (r *runner) prepare() error {
 		return errors.New("the start of this process cannot be read")
 	}
 	r.self, r.pgid = self, system.PGID
+	r.place()
 	if err := r.follow(system.PPID); err != nil {
 		return err
 	}
@@ -216,13 +236,15 @@ func (r *runner) checkHome() error {
 var passed = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
 
-// notified subscribes to what is passed on, but for what this process was started
-// with as ignored: that the command inherits.
-func notified() (signals, children chan os.Signal) {
-	signals, children = make(chan os.Signal, 256), make(chan os.Signal, 1)
-	signal.Notify(signals, slices.DeleteFunc(slices.Clone(passed), signal.Ignored)...)
-	signal.Notify(children, syscall.SIGCHLD)
-	return signals, children
+// notify subscribes to what is passed on, but for what this process was started
+// with as ignored: that the command inherits. In a group that it shares with the
+// command, SIGTSTP stops it as it stops the others.
+func (r *runner) notify() {
+	r.signals, r.children = make(chan os.Signal, 256), make(chan os.Signal, 1)
+	signal.Notify(r.signals, slices.DeleteFunc(slices.Clone(passed), func(s os.Signal) bool {
+		return signal.Ignored(s) || r.shared && s == syscall.SIGTSTP
+	})...)
+	signal.Notify(r.children, syscall.SIGCHLD)
 }
 
 func (r *runner) start() (status int, err error) {
@@ -231,7 +253,7 @@ func (r *runner) start() (status int, err error) {
 		return status, err
 	}
 	env := slices.DeleteFunc(slices.Clone(r.o.Env), func(entry string) bool { return strings.HasPrefix(entry, RunMark+"=") })
-	r.pid, err = platform.StartGroup(path, r.o.Argv, append(env, RunMark+"="+r.self.String()))
+	r.pid, err = platform.Start(path, r.o.Argv, append(env, RunMark+"="+r.self.String()), !r.shared)
 	if err != nil {
 		return startStatus(err), fmt.Errorf("%s: %w", printable(r.o.Argv[0]), err)
 	}
@@ -244,7 +266,7 @@ func (r *runner) start() (status int, err error) {
 }
 
 // loop takes one thing after the other until the command and all that is its own have ended.
-func (r *runner) loop(signals, children chan os.Signal) (int, error) {
+func (r *runner) loop() (int, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	orphaned, homeless := make(chan struct{}), make(chan struct{})
@@ -261,9 +283,9 @@ func (r *runner) loop(signals, children chan os.Signal) (int, error) {
 			r.stop(printable(r.o.Argv[0]) + " left something behind")
 		}
 		select {
-		case <-children:
+		case <-r.children:
 			r.collect()
-		case s := <-signals:
+		case s := <-r.signals:
 			r.signalled(s.(syscall.Signal))
 		case <-orphaned:
 			orphaned = nil
@@ -323,7 +345,7 @@ func (r *runner) collect() {
 		case c.Stopped != 0:
 			r.commandStopped(c.Stopped)
 		default:
-			r.ended, r.status = true, c.Status
+			r.ended, r.status, r.endedBy = true, c.Status, c.EndedBy
 		}
 	}
 }
@@ -344,13 +366,18 @@ func (r *runner) signalled(sig syscall.Signal) {
 	if sig == syscall.SIGCONT {
 		r.handOver()
 	}
-	r.pass(sig)
+	if !r.hasHad(sig) {
+		r.pass(sig)
+	}
 }
 
 // stop begins to stop everything, unless that has begun.
 func (r *runner) stop(why string) {
 	if r.why == "" {
 		r.why = why
+		if r.ended {
+			r.takeBack() // Ctrl-C is for this process now
+		}
 		r.begin(r.o.Grace)
 	}
 }

@@ -59,13 +59,13 @@ func playBlindRun(text string) int {
 	if err != nil {
 		panic(err)
 	}
-	status, err := sweep.Run(sightless{sweep.OS{Reader: reader}}, sweep.RunOptions{
+	ended, err := sweep.Run(sightless{sweep.OS{Reader: reader}}, sweep.RunOptions{
 		Options: sweep.Options{Rules: rules, Deadline: time.Minute}, Follow: platform.Identity{PID: before.Process.Pid},
 		Argv: []string{"/bin/sh", "-c", text}, Env: append(os.Environ(), "FOLLOWED="+strconv.Itoa(before.Process.Pid))})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
-	return status
+	return ended.Status
 }
 
 // Guards a run where no mark can be believed: what hangs below the command is its

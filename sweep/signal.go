@@ -180,13 +180,14 @@ func (t *target) sent(sig syscall.Signal, at time.Time) {
 	t.signals = append(t.signals, signalNames[sig])
 }
 
-// pass hands a signal on to the group of a run's command. The number is the
-// command's until it has been waited for, which r alone does.
+// pass hands a signal on to the group of a run's command, to the command alone
+// where that group is this process's too. The number is the command's until it has
+// been waited for, which r alone does.
 func (r *runner) pass(sig syscall.Signal) {
 	if r.ended {
 		return
 	}
-	if r.m.SignalGroup(r.pid, r.handle, sig) != nil && r.handle != nil {
+	if (r.shared || r.m.SignalGroup(r.pid, r.handle, sig) != nil) && r.handle != nil {
 		r.handle.Signal(sig)
 	}
 }

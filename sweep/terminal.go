@@ -6,23 +6,37 @@ import (
 	"reaper/platform"
 )
 
-// The terminal is the command's while the command runs, if this process had it:
-// Ctrl-C and Ctrl-Z reach the command's group and not this one.
+// An interactive shell's job that is a run alone hands the terminal to its
+// command: Ctrl-C and Ctrl-Z reach the command's group and not this one. In a
+// script, below make or npm and in a pipeline the terminal is not this process's
+// to give: there the command stays in the group of all of them.
+
+// place decides whose group the command is in.
+func (r *runner) place() {
+	tty, err := platform.OpenTerminal()
+	if err != nil {
+		return // there is none
+	}
+	r.tty = tty
+	alone := r.pgid == r.self.PID && !platform.IsPipe(1)
+	r.job = alone && platform.IsControlling(0)
+	r.shared = !alone || !r.job && r.foreground() == r.pgid
+}
+
+// hasHad says whether the terminal has sent the signal, or the shell that gave the
+// terminal back, to the command as well.
+func (r *runner) hasHad(sig syscall.Signal) bool {
+	switch sig {
+	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGCONT:
+		return r.shared && r.foreground() == r.pgid
+	}
+	return false
+}
 
 // handOver gives the terminal to the command's group, if this process's group is
 // in its foreground: at the start, and when a shell's fg has continued us.
 func (r *runner) handOver() {
-	if r.ended {
-		return
-	}
-	if r.tty == nil {
-		tty, err := platform.OpenTerminal()
-		if err != nil {
-			return // there is none
-		}
-		r.tty = tty
-	}
-	if r.foreground() == r.pgid && r.tty.Give(r.pid) == nil {
+	if !r.ended && r.job && r.foreground() == r.pgid && r.tty.Give(r.pid) == nil {
 		r.handed = true
 	}
 }
@@ -45,17 +59,22 @@ func (r *runner) takeBack() {
 
 // commandStopped stops this process too, so that whoever waits for it sees a
 // stopped job. SIGSTOP without our terminal is a business of somebody else's, who
-// will continue the command alone.
+// will continue the command alone; what the terminal sends to a shared group has
+// stopped this process as well.
 func (r *runner) commandStopped(by syscall.Signal) {
 	switch {
-	case r.why != "":
-		return // it is being stopped for good
-	case (by == syscall.SIGTTIN || by == syscall.SIGTTOU) && r.handed && r.foreground() == r.pid:
-		r.pass(syscall.SIGCONT) // it used the terminal before that was given to it
+	case r.why != "", r.shared: // it is being stopped for good
 		return
+	case by == syscall.SIGTTIN || by == syscall.SIGTTOU:
+		r.handOver() // fg does not continue a job that runs
+		if r.handed && r.foreground() == r.pid {
+			r.pass(syscall.SIGCONT) // it used the terminal before that was given to it
+			return
+		}
 	case by == syscall.SIGSTOP && !r.handed:
 		return
 	}
 	r.takeBack()
-	platform.StopSelf()
+	// The Go runtime keeps its handler of SIGTSTP, which was asked for once.
+	platform.RaiseSelf(syscall.SIGTTIN)
 }

@@ -137,54 +137,14 @@ func TestRunInheritsIgnored(t *testing.T) {
 	lab.AwaitExit(command)
 }
 
-// Guards a shell's job control: the terminal is the command's; Ctrl-Z stops both,
-// fg continues both, Ctrl-C ends the command, and the terminal is the shell's again.
-func TestRunOnATerminal(t *testing.T) {
-	lab := newLab(t)
-	path, keyboard := lab.console()
-	said, gate := lab.fifo(), lab.fifo()
-	text := fmt.Sprintf("set -m; %s run -- sleep %s; echo stopped >%s; read x <%s; fg; echo ended $? >%s; read x <%s", reaperBinary(t), lab.SleepArg(901), said.path, gate.path, said.path, gate.path)
-	shell := lab.Start(Spec{Argv: []string{"sh", "-c", text}, Env: []string{quickExit}, TTY: path, Leader: true})
-	command := lab.Sleeper(901)
-	run := lab.list(command.Stat().PPID, "reaper run")
-	inFront := func(p Proc) func() bool {
-		return func() bool { return p.Stat().PGID == p.PID && command.Stat().ForegroundG == p.PID }
-	}
-	lab.eventually("the command in the foreground", inFront(command))
-	if run.Stat().PGID == command.PID {
-		t.Errorf("%s is in the command's group", run)
-	}
-	_, err := keyboard.WriteString("\x1a")
-	lab.must(err)
-	if word := lab.line(said, "the stop"); word != "stopped" {
-		t.Fatalf("%q", word)
-	}
-	if command.Stat().State != 'T' || run.Stat().State != 'T' || shell.Stat().ForegroundG != shell.PID {
-		t.Errorf("command %c, run %c, foreground %d", command.Stat().State, run.Stat().State, shell.Stat().ForegroundG)
-	}
-	lab.tell(gate, "fg")
-	lab.eventually("the command in the foreground again", inFront(command))
-	lab.eventually("both continued", func() bool { return command.Stat().State == 'S' && run.Stat().State != 'T' })
-	_, err = keyboard.WriteString("\x03")
-	lab.must(err)
-	if word := lab.line(said, "the end"); word != "ended 130" {
-		t.Errorf("%q", word)
-	}
-	if shell.Stat().ForegroundG != shell.PID {
-		t.Errorf("foreground %d instead of %d", shell.Stat().ForegroundG, shell.PID)
-	}
-	lab.tell(gate, "exit")
-	lab.AwaitExit(shell)
-}
-
-// Guards a command that reads the terminal from its first instruction on, and a
-// script, which has no job control: the terminal is given back to the script.
+// Guards a command that reads the terminal from its first instruction on, as a job
+// and in a script, which has no job control and reads in turns with it.
 func TestRunReadsTheTerminal(t *testing.T) {
 	lab := newLab(t)
 	path, keyboard := lab.console()
 	said := lab.fifo()
 	// The first one is stopped as by a read before the terminal was its own.
-	text := fmt.Sprintf(`%[1]s run -- sh -c 'kill -TTIN $$; exit 39'; echo $? >%[2]s; for i in 1 2 3 4 5; do %[1]s run -- sh -c 'read x; exit $x'; echo $? >%[2]s; read y; done`, reaperBinary(t), said.path)
+	text := fmt.Sprintf(`set -m; %[1]s run -- sh -c 'kill -TTIN $$; exit 39'; echo $? >%[2]s; set +m; for i in 1 2 3 4 5; do %[1]s run -- sh -c 'read x; exit $x'; echo $? >%[2]s; read y; done`, reaperBinary(t), said.path)
 	shell := lab.Start(Spec{Argv: []string{"sh", "-c", text}, Env: []string{quickExit}, TTY: path, Leader: true})
 	if got := lab.line(said, "the first one's status"); got != "39" {
 		t.Errorf("status %s", got)
