@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,5 +145,20 @@ func TestManyFitOneScreen(t *testing.T) {
 				t.Fatalf("--verbose lacks %d", m.PID)
 			}
 		}
+	}
+}
+
+// BenchmarkText is what a person waits for after the sweep: as text, of few and of
+// many processes.
+func BenchmarkText(b *testing.B) {
+	for name, r := range map[string]*Report{"few": usual(), "many": incident(), "long": strange("long", longCommands())} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := r.Text(io.Discard, at80); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -248,6 +249,30 @@ func TestVerboseShowsMembers(t *testing.T) {
 	for _, p := range below {
 		if _, m := res.member(p); m == nil || m.RSSBytes == 0 || m.RSSBytes >= res.Doc.Orphans[0].Members[0].RSSBytes {
 			t.Errorf("%s: %+v", p, m)
+		}
+	}
+}
+
+var ageAndSize = regexp.MustCompile(`(?m) +(?:\d+[dhms] ?)+ +[\d.]+ (?:B|[KMG]iB)`)
+
+// Guards that a plan and its outcome can be laid side by side: the same lines in
+// the same order with the same trees, also where a parent exits before its child,
+// which then has another one.
+func TestPlanAndOutcomeStandSideBySide(t *testing.T) {
+	lab := newLab(t)
+	slow := Spec{Argv: []string{lab.needProgram("perl"), "-e", `$SIG{TERM} = sub { select(undef, undef, undef, 0.4); exit }; sleep 900`, lab.Tag}}
+	head, below := lab.Forker(Spec{Env: []string{lab.Mark(lab.Dead())}, Adopted: true, Leader: true}, "once", Spec{Argv: lab.Sleep(900)}, slow)
+	lab.OrphanLeader([]string{lab.MarkHome()}, lab.Sleep(901)...)
+	lab.OrphanLeader([]string{lab.Mark(lab.Live())}, lab.Sleep(902)...)
+	plan := lab.Run(Run{Args: []string{"--dry-run"}, Text: true, Status: 0}).Stdout
+	outcome := lab.Run(Run{Text: true, Status: 0}).Stdout
+	want := strings.NewReplacer("would stop", "stopped   ", " would be stopped;", " stopped;").Replace(plan)
+	if want, outcome = ageAndSize.ReplaceAllString(want, ""), ageAndSize.ReplaceAllString(outcome, ""); want != outcome {
+		t.Errorf("planned:\n%s\nended:\n%s", want, outcome)
+	}
+	for _, p := range append(below, head) {
+		if p.Running() || !strings.Contains(outcome, " "+itoa(p.PID)+" ") {
+			t.Errorf("%s: %s", p, p.State())
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -115,7 +116,10 @@ func TestHostileCommandLines(t *testing.T) {
 	orphan := lab.Start(Spec{Role: "idle", Argv: argv, Env: []string{lab.Mark(lab.Dead())}, Leader: true}) // adopted, the bytes would pass through JSON
 	text := lab.Run(Run{Args: []string{"--dry-run", "--verbose", "--log-level", "debug"}, Text: true, Status: 0})
 	explained := lab.Run(Run{Command: "explain", Args: []string{"--rules", lab.rules, itoa(orphan.PID)}, Text: true, Status: 0})
-	for _, out := range []string{text.Stdout, text.Stderr, explained.Stdout} {
+	odd := lab.Dir + "/rules\x1b[2J\n\u202e.yaml"
+	lab.must(os.WriteFile(odd, readAll(t, lab.rules), 0o644))
+	named := lab.Run(Run{Args: []string{"--dry-run", "--rules", odd}, Text: true, Status: 0})
+	for _, out := range []string{text.Stdout, text.Stderr, explained.Stdout, named.Stdout} {
 		for _, bad := range []string{"\x1b", "\u202e", "\u200b", "\xff", "\x9b", "\nstopped 1"} {
 			if strings.Contains(out, bad) {
 				t.Errorf("%q in %q", bad, out)
