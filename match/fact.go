@@ -12,6 +12,7 @@ const (
 	FactMemory  FactKind = "memory"  // Process: PSS and swapped PSS. Answered in Is (Yes: known) and Bytes
 	FactMainPID FactKind = "mainpid" // Process: is it its service manager's own main process? Answered in Is
 	FactProgram FactKind = "program" // Process, Path: does its executable file have that name? Answered in Is
+	FactPipes   FactKind = "pipes"   // Process: of which pipes are its standard streams? Answered in Is (Yes: known) and Pipes
 	FactClock   FactKind = "clock"   // Process: does it read start tokens by the sweep's own clock? Answered in Is
 	FactOlder   FactKind = "older"   // Process, PID: was its environment given to it before the holder of PID was born? Answered in Is, Yes or Unknown
 )
@@ -30,6 +31,7 @@ type Known struct {
 	Live  platform.Liveness
 	Links []platform.Link
 	Bytes uint64
+	Pipes [3]uint64 // inodes by descriptor, 0 for what is no pipe
 }
 
 // Facts holds what has been answered so far in this reading.

@@ -42,6 +42,12 @@ func (j *judge) sweeper(p *platform.Process) (Reason, string) {
 	case j.isSweep(p):
 		return Sweeper, "another running sweep"
 	}
+	switch j.downstream(p) {
+	case platform.Yes:
+		return Sweeper, "reads what this sweep writes"
+	case platform.Unknown:
+		return UnknownReason, "whether it reads what this sweep writes cannot be told"
+	}
 	return "", ""
 }
 

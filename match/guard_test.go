@@ -67,6 +67,39 @@ func TestPIDOneAndTheSweepersOwn(t *testing.T) {
 	}
 }
 
+// TestTheSweepsPipeline: what reads the sweep's report in its own group, at
+// whatever remove; not what else the shell has started.
+func TestTheSweepsPipeline(t *testing.T) {
+	rows := func(traits ...trait) *scene {
+		tee := proc(50, append([]trait{parent(800), group(sweeper), mark("M=42")}, traits...)...)
+		s := table(tee, proc(60, parent(800), group(sweeper)))
+		s.system.PGID = sweeper
+		return s
+	}
+	piped := func(pid int, in, out, err uint64) setting {
+		return func(s *scene) {
+			if s.pipes == nil {
+				s.pipes = map[int][3]uint64{sweeper: {0, 7, 0}, 60: {7, 8, 0}}
+			}
+			s.pipes[pid] = [3]uint64{in, out, err}
+		}
+	}
+	reads := spared(Sweeper, "reads what this sweep writes")
+	checkRulings(t, []string{follower}, []ruling{
+		{"reads its output", nil, rows().but(piped(50, 7, 0, 0)), reads},
+		{"reads its errors", nil, rows().but(piped(50, 9, 0, 0), piped(sweeper, 0, 7, 9)), reads},
+		{"reads the output of one that reads it", nil, rows().but(piped(50, 8, 0, 0)), reads},
+		{"writes to the same pipe", nil, rows().but(piped(50, 0, 7, 0)), orphan(Follows, "42")},
+		{"reads another pipe", nil, rows().but(piped(50, 6, 0, 0)), orphan(Follows, "42")},
+		{"reads no pipe, as the sweep writes to none", nil, rows().but(piped(50, 0, 0, 0), piped(sweeper, 0, 0, 0)), orphan(Follows, "42")},
+		{"writes what the sweep reads", nil, rows().but(piped(50, 0, 6, 0), piped(sweeper, 6, 7, 0)), orphan(Follows, "42")},
+		{"cannot be looked at", nil, rows().but(piped(sweeper, 0, 7, 0)), spared(UnknownReason, "whether it reads what this sweep writes")},
+		{"cannot be looked at, and the sweep writes to no pipe", nil, rows().but(piped(sweeper, 0, 0, 0)), orphan(Follows, "42")},
+		{"another user's", nil, rows(user(0)).but(piped(sweeper, 0, 7, 0)), spared(OtherUser, "")},
+		{"of another group", nil, rows(group(50)).but(piped(50, 7, 0, 0)), orphan(Follows, "42")},
+	})
+}
+
 // TestGuardsInTheirOrder: of several reasons the first of this list is given.
 func TestGuardsInTheirOrder(t *testing.T) {
 	traits := []struct {

@@ -102,6 +102,7 @@ type scene struct {
 
 	programs map[int]platform.Answer // of its executable's name; unknown of others
 	clocks   map[int]platform.Answer // yes of others
+	pipes    map[int][3]uint64       // standard streams; those of others cannot be read
 	older    map[int]int             // by pid, the holder of which it is known to have its environment from before
 }
 
@@ -192,6 +193,11 @@ func (s *scene) answer(f Fact) Known {
 		return Known{Is: platform.No}
 	case FactProgram:
 		return Known{Is: s.programs[f.Process.PID]}
+	case FactPipes:
+		if pipes, ok := s.pipes[f.Process.PID]; ok {
+			return Known{Is: platform.Yes, Pipes: pipes}
+		}
+		return Known{}
 	case FactClock:
 		if is, ok := s.clocks[f.Process.PID]; ok {
 			return Known{Is: is}

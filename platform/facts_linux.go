@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -63,6 +64,21 @@ func (r *Reader) RunsProgram(id Identity, name string) Answer {
 		return Unknown
 	}
 	return AnswerOf(filepath.Base(strings.TrimSuffix(path, " (deleted)")) == name)
+}
+
+// Pipes tells of which pipes a process's standard input, output and error are, by
+// their inodes, 0 for what is no pipe. ok is false where that may not be read.
+func (r *Reader) Pipes(id Identity) (pipes [3]uint64, ok bool) {
+	for fd := range pipes {
+		name, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", id.PID, fd))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return [3]uint64{}, false
+		}
+		if inode, found := strings.CutPrefix(name, "pipe:["); found {
+			pipes[fd], _ = strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64)
+		}
+	}
+	return pipes, r.holds(id)
 }
 
 // SameClock answers whether the process reads start tokens as this one does: in

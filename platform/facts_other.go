@@ -13,6 +13,9 @@ func (r *Reader) Memory(context.Context, Identity) (uint64, bool) { return 0, fa
 // RunsProgram cannot be told here.
 func (r *Reader) RunsProgram(Identity, string) Answer { return Unknown }
 
+// Pipes cannot be told here.
+func (r *Reader) Pipes(Identity) ([3]uint64, bool) { return [3]uint64{}, false }
+
 // SameClock cannot be told here.
 func (r *Reader) SameClock(Identity) Answer { return Unknown }
 

@@ -177,7 +177,7 @@ func (k *kernel) Answer(_ context.Context, f match.Fact) match.Known {
 	k.step("answer", f.PID)
 	holder := k.running(f.PID)
 	switch {
-	case f.Kind == match.FactClock, f.Kind == match.FactOlder && k.olderThan(f.Process, holder):
+	case f.Kind == match.FactClock, f.Kind == match.FactPipes, f.Kind == match.FactOlder && k.olderThan(f.Process, holder):
 		return match.Known{Is: platform.Yes}
 	case f.Kind != match.FactRunning:
 		return match.Known{}

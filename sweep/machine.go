@@ -68,6 +68,9 @@ func (m OS) Answer(ctx context.Context, f match.Fact) match.Known {
 		return match.Known{Is: m.MainPID(ctx, f.Process)}
 	case match.FactProgram:
 		return match.Known{Is: m.RunsProgram(f.Process, f.Path)}
+	case match.FactPipes:
+		pipes, ok := m.Pipes(f.Process)
+		return match.Known{Is: map[bool]platform.Answer{true: platform.Yes}[ok], Pipes: pipes}
 	case match.FactClock:
 		return match.Known{Is: m.SameClock(f.Process)}
 	case match.FactOlder:

@@ -121,6 +121,34 @@ func TestSweepInTheOrphansGroup(t *testing.T) {
 	}
 }
 
+// Guards the rest of the sweep's own pipeline, in a script that is an orphan: it
+// shares the script's group, and would take the report with it.
+func TestSweepsOwnPipeline(t *testing.T) {
+	lab := newLab(t)
+	report, copied, errs := lab.path("report"), lab.path("copy"), lab.path("stderr")
+	sweep := strings.Join(lab.Argv(Run{}), " ")
+	orphan := lab.Start(Spec{Argv: []string{"sh", "-c", fmt.Sprintf("sleep %s & %s 2>%s | tee %s | cat >%s; sleep %s",
+		lab.SleepArg(900), sweep, errs, report, copied, lab.SleepArg(901))}, Env: append(lab.deadMark(), quickExit), Leader: true, Adopted: true})
+	after := lab.Sleeper(901)
+	res := lab.Collect(copied, errs, 0, nil)
+	lab.decode(&res)
+	if text, err := os.ReadFile(report); err != nil || string(text) != res.Stdout {
+		t.Errorf("%v, %q", err, text)
+	}
+	if left := lab.search(lab.Sleep(900)); len(left) > 0 || !orphan.Running() || !after.Running() {
+		t.Errorf("%v, %s, %s: %s", left, orphan.State(), after.State(), res.Stdout)
+	}
+	kept := 0
+	for _, s := range res.Doc.Spared {
+		if s.Reason == "sweeper" && (s.Command[0] == "tee" || s.Command[0] == "cat") {
+			kept++
+		}
+	}
+	if kept != 2 {
+		t.Errorf("%d of the pipeline are spared: %s", kept, res.Stdout)
+	}
+}
+
 // Guards other sweeps, as orphans and as members.
 func TestOtherSweepsAreSpared(t *testing.T) {
 	lab := newLab(t)
