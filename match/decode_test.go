@@ -51,8 +51,8 @@ func checkMistakes(t *testing.T, mistakes []mistake) {
 func TestMistakesOfAFile(t *testing.T) {
 	rules := strings.TrimPrefix(oneRule, "version: 1\n")
 	checkMistakes(t, []mistake{
-		{"", "1:1: no rules: the file is empty | `reaper rules init` prints one to begin with"},
-		{"---\n", "1:1: no rules: the file is empty | `reaper rules init` prints one to begin with"},
+		{"", "1:1: no rules: the file is empty | `reaper rules init` writes one to begin with"},
+		{"---\n", "1:1: no rules: the file is empty | `reaper rules init` writes one to begin with"},
 		{"version: 1\n", "1:1: no rules | add `rules:` with a list of rules"},
 		{"version: 1\nrules:\n", "2:7: no rules | add one: `- name: …`"},
 		{"version: 1\nrules: []\n", "2:8: no rules | add one: `- name: …`"},

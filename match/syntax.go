@@ -51,7 +51,7 @@ func parse(data []byte, problems *Problems) (root *yaml.Node, repaired map[place
 
 func onlyDocument(documents []yaml.Node, problems *Problems) *yaml.Node {
 	if len(documents) == 0 || isEmpty(&documents[0]) && len(documents) == 1 {
-		problems.add(Problem{Line: 1, Column: 1, Message: "no rules: the file is empty", Hint: "`reaper rules init` prints one to begin with"})
+		problems.add(Problem{Line: 1, Column: 1, Message: "no rules: the file is empty", Hint: "`reaper rules init` writes one to begin with"})
 		return nil
 	}
 	if len(documents) > 1 {
