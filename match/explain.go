@@ -50,15 +50,16 @@ func (j *Judgement) Explain(p *platform.Process) Account {
 		a.Guard, a.GuardDetail = by.reason, by.detail
 	}
 	for i := range j.judge.rules.Rules {
-		a.Rules = append(a.Rules, j.judge.explain(&j.judge.rules.Rules[i], p, own))
+		a.Rules = append(a.Rules, j.judge.explain(&j.judge.rules.Rules[i], p, own, a.Guard == ""))
 	}
 	return a
 }
 
-func (j *judge) explain(r *Rule, p *platform.Process, vars []platform.Var) RuleAnswer {
+// explain asks one rule. Where the process is never touched no test decides.
+func (j *judge) explain(r *Rule, p *platform.Process, vars []platform.Var, open bool) RuleAnswer {
 	a := RuleAnswer{Rule: r.Name, Command: explainCommand(r, p), Marker: j.explainMarker(r, p, vars), Tests: []TestAnswer{}}
 	a.Matches = both(a.Command.Answer, a.Marker.Answer)
-	decided := a.Matches != yes
+	decided := a.Matches != yes || !open
 	for _, t := range r.Orphan {
 		v, answered := j.test(t, r, p, vars, j.verdict(p, r, vars))
 		said := TestAnswer{Test: t.String(), Said: Said{"abstains", ""}}

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -67,7 +68,10 @@ func draw(t testing.TB, picture string) drawn {
 	}
 	d.rows = append(d.rows,
 		platform.Process{PID: 1, Start: 1, State: 'S', Threads: 1, Argv: []string{"/sbin/init"}, Comm: "init", Env: platform.EnvPresent, Detailed: true, Namespace: platform.Yes},
-		platform.Process{PID: planSelf, PPID: 1, PGID: planSelf, SID: planSelf, UID: planUser, Start: 9000, State: 'S', Threads: 1, Argv: []string{"reaper"}, Comm: "reaper", Env: platform.EnvPresent, Detailed: true, Namespace: platform.Yes})
+	)
+	if !slices.ContainsFunc(d.rows, func(p platform.Process) bool { return p.PID == planSelf }) {
+		d.rows = append(d.rows, platform.Process{PID: planSelf, PPID: 1, PGID: planSelf, SID: planSelf, UID: planUser, Start: 9000, State: 'S', Threads: 1, Argv: []string{"reaper"}, Comm: "reaper", Env: platform.EnvPresent, Detailed: true, Namespace: platform.Yes})
+	}
 	return d
 }
 
@@ -105,6 +109,14 @@ func drawProcess(t testing.TB, words []string, parent int) platform.Process {
 			p.Namespace = platform.No
 		case "unread":
 			p.Detailed = false
+		case "hush": // keeps its environment to itself
+			p.Env, p.Vars = platform.EnvUnreadable, nil
+		case "kernel":
+			p.Kernel, p.Argv, p.Comm = true, nil, "kworker/0:1"
+		case "tty": // in the foreground of pts/3
+			p.TTY, p.Foreground = 34819, p.PGID
+		case "session":
+			p.SID = number(value)
 		default:
 			p.Argv, p.Comm = []string{word}, word
 		}

@@ -73,13 +73,13 @@ func Explain(ctx context.Context, m Machine, o Options, ids []platform.Identity)
 	if len(pids) == 0 {
 		return nil, noneLeft(gone)
 	}
-	accounts, kin := p.accounts(ctx, pids)
+	accounts, kin, stand := p.accounts(ctx, pids)
 	p.promise()
 	r := p.report()
 	r.DryRun = true
 	e := &Explanation{Report: *r, Gone: gone}
 	for i, pid := range pids {
-		e.Explained = append(e.Explained, p.explained(ctx, p.reading.table.Get(pid), accounts[i], kin[i]))
+		e.Explained = append(e.Explained, p.explained(ctx, p.reading.table.Get(pid), accounts[i], kin[i], stand[i]))
 	}
 	e.keepOnly(pids)
 	return e, nil
@@ -109,29 +109,30 @@ func (g Gone) String() string {
 }
 
 // accounts asks until no answer lacks a fact.
-func (p *plan) accounts(ctx context.Context, pids []int) ([]match.Account, []Kin) {
-	r := p.reading
+func (p *plan) accounts(ctx context.Context, pids []int) ([]match.Account, []Kin, []standing) {
 	for round := 0; ; round++ {
-		accounts, kin := make([]match.Account, len(pids)), make([]Kin, len(pids))
+		var g growth
+		p.reading, g = p.judged(ctx, p.hypothesis())
+		r := p.reading
+		accounts, kin, stand := make([]match.Account, len(pids)), make([]Kin, len(pids)), make([]standing, len(pids))
 		for i, pid := range pids {
 			row := r.table.Get(pid)
-			accounts[i], kin[i] = r.judged.Explain(row), p.kin(ctx, row)
+			accounts[i], kin[i], stand[i] = r.judged.Explain(row), p.kin(ctx, row, g), standingIn(r, g, pid)
 		}
 		if needs := r.judged.Needs(); len(needs) == 0 || round == maxRounds {
-			return accounts, kin
+			return accounts, kin, stand
 		}
 		p.s.settle(ctx, r, func(*match.Judgement) []branch { return nil })
 	}
 }
 
-func (p *plan) explained(ctx context.Context, row *platform.Process, a match.Account, k Kin) Explained {
+func (p *plan) explained(ctx context.Context, row *platform.Process, a match.Account, k Kin, stands standing) Explained {
 	showAccount(&a)
 	k.printable()
 	e := Explained{PID: row.PID, Start: row.Start, PPID: row.PPID, PGID: row.PGID, SID: row.SID, UID: row.UID,
 		AgeS: p.age(row.Start), State: stateOf(row), Command: command(row), Account: a, Kin: k}
 	usage := p.s.m.Usage([]int{row.PID})[0]
 	e.User, e.RSSBytes = usage.User, usage.RSS
-	stands, _ := p.judged(ctx, p.hypothesis(), row.PID)
 	if stands.verdict == "unmatched" {
 		stands = unmatched(row, &a)
 	}
@@ -146,7 +147,7 @@ func (p *plan) explained(ctx context.Context, row *platform.Process, a match.Acc
 // unmatched says why no rule is about the process, or that nobody can tell.
 func unmatched(row *platform.Process, a *match.Account) standing {
 	if row.Exited() {
-		return standing{verdict: "exited", detail: fmt.Sprintf("it has exited, and its parent %d has not waited for it", row.PPID)}
+		return standing{verdict: "exited", detail: "it has exited"}
 	}
 	for _, r := range a.Rules {
 		if r.Matches == "unknown" {

@@ -2,6 +2,8 @@ package sweep
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"reaper/match"
 	"reaper/platform"
@@ -23,7 +25,7 @@ type Ancestor struct {
 // Circle is a process group or a session.
 type Circle struct {
 	ID     int         `json:"id"`
-	Leader string      `json:"leader"` // itself, running, exited, outside (of the pid namespace) or unknown
+	Leader string      `json:"leader"` // itself, running, exited, outside (of the pid namespace), none (a kernel thread) or unknown
 	Others []Companion `json:"others"` // that run in it
 }
 
@@ -41,8 +43,8 @@ func companion(row *platform.Process) Companion {
 	return Companion{row.PID, row.Start, command(row)}
 }
 
-// kin is of the reading; like accounts it may need facts.
-func (p *plan) kin(ctx context.Context, row *platform.Process) Kin {
+// kin is of the reading and its trees; like accounts it may need facts.
+func (p *plan) kin(ctx context.Context, row *platform.Process, g growth) Kin {
 	r := p.reading
 	up, top := r.table.Ancestors(row.PID)
 	k := Kin{Ancestors: []Ancestor{}, Followers: []Companion{},
@@ -50,7 +52,7 @@ func (p *plan) kin(ctx context.Context, row *platform.Process) Kin {
 	child := row
 	for _, pid := range up {
 		a := r.table.Get(pid)
-		k.Ancestors = append(k.Ancestors, Ancestor{companion(a), r.judged.Roles(a, child, row)})
+		k.Ancestors = append(k.Ancestors, Ancestor{companion(a), withStanding(r.judged.Roles(a, child, row), standingIn(r, g, pid))})
 		child = a
 	}
 	k.Group = p.circle(ctx, row, row.PGID, func(q *platform.Process) int { return q.PGID })
@@ -64,6 +66,17 @@ func (p *plan) kin(ctx context.Context, row *platform.Process) Kin {
 		k.Followers = append(k.Followers, companion(r.table.Get(pid)))
 	}
 	return k
+}
+
+// withStanding adds what a sweep makes of the ancestor, where no role tells that.
+func withStanding(roles []match.Role, s standing) []match.Role {
+	said := func(r match.Role) bool { return string(r.Is) == string(s.reason) }
+	if s.verdict == "unmatched" || slices.ContainsFunc(roles, said) {
+		return roles
+	}
+	roles = slices.DeleteFunc(roles, func(r match.Role) bool { return r.Is == match.RoleFollower && r.Detail == s.detail })
+	brief, _, _ := strings.Cut(s.detail, ", which follows") // that one's own line has it
+	return append(roles, match.Role{Is: match.RoleKind(s.verdict), Detail: brief})
 }
 
 // printable makes what roles say fit to be shown.
@@ -92,8 +105,10 @@ func (p *plan) leader(ctx context.Context, row *platform.Process, id int) string
 	switch {
 	case id == row.PID:
 		return "itself"
-	case id == 0:
+	case id == 0 && p.s.system.Nested && !row.Kernel:
 		return "outside"
+	case id == 0:
+		return "none"
 	}
 	switch p.s.m.Answer(ctx, match.Fact{Kind: match.FactRunning, PID: id}).Live.Running {
 	case platform.Yes:

@@ -5,17 +5,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"reaper/match"
 	"reaper/platform"
 )
 
-// Otherwise is the least that would have to be so for the opposite verdict. What
-// it names was supposed and everything judged anew, trees and all, so that it is
-// no guess.
+// Otherwise is the least that would have to be so for the opposite verdict. For
+// orphan and spared what it names was supposed and everything judged anew, trees
+// and all, so that it is no guess.
 type Otherwise struct {
-	Verdict string   `json:"verdict"`          // orphan or spared; "" where nothing that can be supposed turns it
+	Verdict string   `json:"verdict"`          // orphan, spared, or judged: what cannot be supposed hides which; "" where nothing turns it
 	If      []string `json:"if"`               // all of these
 	Detail  string   `json:"detail,omitempty"` // where there is none: why
 }
@@ -66,7 +67,7 @@ type supposition struct {
 
 // judged is how the process stands in a world like that. What the change brings up
 // and is not supposed is asked of the machine.
-func (p *plan) judged(ctx context.Context, h *hypothesis, pid int) (standing, *reading) {
+func (p *plan) judged(ctx context.Context, h *hypothesis) (*reading, growth) {
 	s := *p.s
 	s.o.Rules = &h.rules
 	r := &reading{census: p.reading.census, table: match.NewTable(h.rows), facts: h.facts}
@@ -74,8 +75,7 @@ func (p *plan) judged(ctx context.Context, h *hypothesis, pid int) (standing, *r
 	r.world = &h.world
 	r.judged = s.judgement(r)
 	e := newStopper(&s)
-	g := s.settle(ctx, r, func(j *match.Judgement) []branch { return e.branches(r.table, j) })
-	return standingIn(r, g, pid), r
+	return r, s.settle(ctx, r, func(j *match.Judgement) []branch { return e.branches(r.table, j) })
 }
 
 func standingIn(r *reading, g growth, pid int) standing {
@@ -112,37 +112,71 @@ type imagined struct {
 	ifs     []string
 }
 
-// otherwise looks for the fewest suppositions that turn the verdict.
+// otherwise looks for the fewest suppositions that turn the verdict, or that leave
+// only what cannot be supposed.
 func (p *plan) otherwise(ctx context.Context, row *platform.Process, stands *standing) Otherwise {
-	first := imagined{hypothesis: p.hypothesis()}
-	first.stands, first.reading = p.judged(ctx, first.hypothesis, row.PID)
-	proven := first.stands.proven()
+	worlds := []imagined{{hypothesis: p.hypothesis(), stands: *stands, reading: p.reading}}
 	budget := mostJudged
-	for frontier := []imagined{first}; len(frontier) > 0; {
-		var next []imagined
-		for _, w := range frontier {
-			for _, s := range suppositions(&w, row.PID) {
-				if budget--; budget < 0 || slices.Contains(w.ifs, s.what) {
-					continue
-				}
-				n := imagined{hypothesis: w.clone(), ifs: append(slices.Clone(w.ifs), s.what)}
-				s.make(n.hypothesis)
-				n.stands, n.reading = p.judged(ctx, n.hypothesis, row.PID)
-				if n.stands.proven() != proven && n.stands.verdict != "unmatched" {
-					return Otherwise{Verdict: map[bool]string{true: "spared", false: "orphan"}[proven], If: n.ifs}
-				}
-				if n.stands.detail != w.stands.detail && len(n.ifs) < mostSupposed {
-					next = append(next, n)
-				}
+	for at := 0; at < len(worlds); at++ {
+		w := worlds[at]
+		for _, s := range suppositions(&w, row.PID) {
+			if budget--; budget < 0 || slices.Contains(w.ifs, s.what) || len(w.ifs) == mostSupposed {
+				break
+			}
+			n := imagined{hypothesis: w.clone(), ifs: append(slices.Clone(w.ifs), s.what)}
+			s.make(n.hypothesis)
+			r, g := p.judged(ctx, n.hypothesis)
+			n.stands, n.reading = standingIn(r, g, row.PID), r
+			if n.stands.proven() != stands.proven() {
+				return Otherwise{Verdict: map[bool]string{true: "spared", false: "orphan"}[stands.proven()], If: n.ifs}
+			}
+			if n.stands.detail != w.stands.detail {
+				worlds = append(worlds, n)
 			}
 		}
-		frontier = next
 	}
-	return Otherwise{If: []string{}, Detail: neverOtherwise(row, stands)}
+	for _, w := range worlds {
+		if what := p.toBeJudged(row, &w.stands); what != "" {
+			return Otherwise{Verdict: "judged", If: append(w.ifs, what)}
+		}
+	}
+	return Otherwise{If: []string{}, Detail: never(row, stands)}
 }
 
-// neverOtherwise says what there is to say where nothing was found.
-func neverOtherwise(row *platform.Process, s *standing) string {
+// toBeJudged is what would let the rules decide on the process, and cannot be supposed.
+func (p *plan) toBeJudged(row *platform.Process, s *standing) string {
+	switch {
+	case row.Exited() || row.Kernel || row.PID <= 1:
+		return ""
+	case s.reason == match.EnvUnreadable && row.Env == platform.EnvUnreadable:
+		return "its environment could be read: its own user and root may"
+	case s.reason == match.OtherNamespace:
+		return "the sweep ran in its pid namespace"
+	case s.reason == match.UnknownReason:
+		return "what cannot be told were told"
+	case s.verdict == "unmatched":
+		return p.toMatch(row)
+	}
+	return ""
+}
+
+// toMatch is what the process lacks for the rule that is nearest.
+func (p *plan) toMatch(row *platform.Process) string {
+	for _, r := range p.s.o.Rules.Rules {
+		fits := func(c match.Pattern) bool { return c.Match(row.Argv) }
+		if len(r.Marker) > 0 && (len(r.Command) == 0 || slices.ContainsFunc(r.Command, fits)) {
+			var markers []string
+			for _, m := range r.Marker {
+				markers = append(markers, m.String())
+			}
+			return fmt.Sprintf("it carried %s (rule %s)", strings.Join(markers, " or "), r.Name)
+		}
+	}
+	return "a rule matched it"
+}
+
+// never says why nothing turns the verdict.
+func never(row *platform.Process, s *standing) string {
 	switch {
 	case row.Exited():
 		return fmt.Sprintf("it has exited, and stays in the table until its parent %d has waited for it", row.PPID)
@@ -152,26 +186,20 @@ func neverOtherwise(row *platform.Process, s *standing) string {
 		return "pid 1 is never touched"
 	}
 	switch s.reason {
+	case match.ParentRunning:
+		if s.own != nil && s.own.Blocker == row.PID {
+			return "it follows itself"
+		}
 	case match.Protected:
-		return "what outlives by design whoever started it is never touched"
+		return "a server that outlives by design whoever started it is never touched"
 	case match.Sweeper:
-		return "a sweep never touches itself, what it was started from, or another sweep"
-	case match.Service:
-		return "a service is its manager's to stop"
+		return "a sweep touches neither itself nor another one"
+	case match.Service, match.NotAdopted:
+		return "what its service manager started is that one's to stop"
 	case match.EnvUnreadable:
-		return "it is judged where its environment can be read: by its own user, or by root"
-	case match.OtherNamespace:
-		return "it is judged by a sweep inside its own pid namespace"
-	case match.UnknownReason:
-		return "it is judged once that can be told"
+		return "macOS does not show its environment to anyone"
 	}
-	switch {
-	case s.verdict == "unknown":
-		return "it is judged where its environment can be read: by its own user, or by root"
-	case s.verdict == "unmatched":
-		return "it is judged once a rule matches it"
-	}
-	return "no single change was found that turns it"
+	return "nothing was found that turns it by itself"
 }
 
 func (h *hypothesis) runs(pid int, start uint64) {
@@ -215,7 +243,7 @@ func (h *hypothesis) adopter(above int, child *platform.Process, judged *match.J
 	return 1
 }
 
-// someone is a process that is in no table, as the parent of one that is.
+// hasParent gives the process a live parent that is in no table.
 func (h *hypothesis) hasParent(pid int) {
 	child := h.row(pid)
 	if child == nil {

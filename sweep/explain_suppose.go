@@ -72,20 +72,27 @@ func (w *imagined) againstReason(row *platform.Process) []supposition {
 	add := func(what string, make func(h *hypothesis)) { out = append(out, supposition{what, make}) }
 	switch s := &w.stands; s.reason {
 	case match.ParentRunning, match.PossiblyRecycled, match.HostsLiveWork, match.Owned, match.NotAdopted:
-		if blocker := s.own.Blocker; blocker > 1 && blocker != row.PID {
+		blocker := 0
+		if s.own != nil {
+			blocker = s.own.Blocker
+		}
+		if blocker > 1 && blocker != row.PID {
 			add(w.name(blocker)+" exited", func(h *hypothesis) { h.exits(blocker, w.reading.judged) })
 		} else if init := w.row(1); blocker == 1 && init != nil && s.reason != match.ParentRunning {
-			add(fmt.Sprintf("pid 1 only adopted, and %q stood under adopters", init.Program()), func(h *hypothesis) {
+			add(fmt.Sprintf("pid 1 only adopted and were named so (adopters: [%s])", init.Program()), func(h *hypothesis) {
 				h.rules.Adopters = append(slices.Clone(h.rules.Adopters), init.Program())
 			})
 		}
 	case match.TooYoung:
 		if rule := w.rule(s.rule); rule != nil {
 			missing := rule.OlderThan - w.world.Age(row.Start)
-			add(fmt.Sprintf("it were older, in %s", Age(missing.Seconds())), func(h *hypothesis) { h.later(missing) })
+			add(fmt.Sprintf("it were %s old, in %s", match.Duration(rule.OlderThan), Age(missing.Seconds())), func(h *hypothesis) { h.later(missing) })
 		}
 	case match.OnTerminal:
 		terminal, name := row.TTY, platform.TerminalName(row.TTY)
+		if row.SID != row.PID {
+			add("it were not in the foreground of its terminal", func(h *hypothesis) { h.row(row.PID).Foreground = -1 })
+		}
 		add("its terminal "+map[bool]string{true: name + " "}[name != ""]+"were closed", func(h *hypothesis) { h.hangUp(terminal) })
 	case match.OtherUser:
 		add("--all-users were given", func(h *hypothesis) { h.world.AllUsers = true })
@@ -96,6 +103,13 @@ func (w *imagined) againstReason(row *platform.Process) []supposition {
 					h.rules.Protect = slices.DeleteFunc(slices.Clone(h.rules.Protect), func(q match.Pattern) bool { return q.Text == p.Text })
 				})
 			}
+		}
+		if s.own != nil && len(out) == 0 {
+			add("it had been given a marker of its own", func(h *hypothesis) { h.restamp(row.PID) })
+		}
+	case match.Sweeper:
+		if row.PID != w.world.System.PID {
+			add("the sweep did not run below it", func(h *hypothesis) { h.world.System.PID = h.unused() })
 		}
 	case match.Service:
 		if row.Reparented != platform.No {
@@ -175,6 +189,20 @@ func (w *imagined) name(pid int) string {
 		return describe(row)
 	}
 	return fmt.Sprint(pid)
+}
+
+// restamp names another process that has exited by each variable of the process
+// that its rules follow.
+func (h *hypothesis) restamp(pid int) {
+	row := h.row(pid)
+	row.Vars = slices.Clone(row.Vars)
+	other := h.unused()
+	h.facts[match.Fact{Kind: match.FactRunning, PID: other}] = match.Known{Live: platform.Liveness{Running: platform.No}}
+	for i, v := range row.Vars {
+		if slices.Contains(h.rules.FollowNames(), v.Name) {
+			row.Vars[i].Value = fmt.Sprint(other)
+		}
+	}
 }
 
 func (h *hypothesis) hangUp(terminal int) {

@@ -92,11 +92,27 @@ func (p *explainer) process(e *Explanation, x *Explained) {
 	p.rules(x)
 	p.ancestors(x)
 	p.line("")
-	p.say("group", x.Group.sentence(p.most()))
-	p.say("session", x.Session.sentence(p.most())+x.terminal())
+	p.circles(x)
 	if len(x.Followers) > 0 {
 		p.say("followers", fmt.Sprintf("%s: %s", count(len(x.Followers), "process follows it", "processes follow it"), list(x.Followers, p.most())))
 	}
+}
+
+func (p *explainer) circles(x *Explained) {
+	p.say("group", x.Group.sentence(p.most()))
+	session := x.Session.sentence(p.most())
+	if x.Session.ID == x.Group.ID && len(x.Session.Others) == len(x.Group.Others) {
+		session = "the same"
+	}
+	switch x.Terminal {
+	case "":
+		session += "; no terminal"
+	case "?":
+		session += "; on a terminal"
+	default:
+		session += "; on the terminal " + x.Terminal
+	}
+	p.say("session", session)
 }
 
 func (p *explainer) room() int {
@@ -154,7 +170,7 @@ func (e *Explanation) would(pid, most int) string {
 		}
 		if len(others) > 0 {
 			s += fmt.Sprintf(" with %s: %s", count(len(others), "other", "others"), list(others, most))
-		} else {
+		} else if o.Action != match.ActionReport {
 			s += ", alone"
 		}
 		for _, l := range e.LeftBehind {
@@ -171,7 +187,7 @@ func (o *Otherwise) sentence() string {
 	if o.Verdict == "" {
 		return "the same: " + o.Detail
 	}
-	return o.Verdict + ", if " + strings.Join(o.If, ", and ")
+	return o.Verdict + ", if " + strings.Join(o.If, " and ")
 }
 
 func (p *explainer) rules(x *Explained) {
@@ -180,15 +196,13 @@ func (p *explainer) rules(x *Explained) {
 		rows = append(rows, []string{shorten(name, max(commandLeast, p.room()*2/5)), answer, facts})
 	}
 	for _, r := range x.Rules {
-		add(r.Rule, map[string]string{"yes": "matches", "no": "no match"}[r.Matches], "")
-		if r.Matches == "unknown" {
-			rows[len(rows)-1][1] = "unknown"
-		}
-		add("  command", r.Command.Answer, r.Command.Detail)
-		add("  marker", r.Marker.Answer, r.Marker.Detail)
 		if r.Matches == "no" {
+			add(r.Rule, "no match", whyNoMatch(r))
 			continue
 		}
+		add(r.Rule, map[string]string{"yes": "matches", "unknown": "unknown"}[r.Matches], "")
+		add("  command", r.Command.Answer, r.Command.Detail)
+		add("  marker", r.Marker.Answer, r.Marker.Detail)
 		for _, t := range r.Tests {
 			add("  "+t.Test, t.Answer, map[bool]string{true: "decides: "}[t.Decides]+t.Detail)
 		}
@@ -197,6 +211,18 @@ func (p *explainer) rules(x *Explained) {
 		}
 	}
 	p.table(rows)
+}
+
+// whyNoMatch is what a rule misses.
+func whyNoMatch(r match.RuleAnswer) string {
+	var missing []string
+	if r.Command.Answer == "no" {
+		missing = append(missing, "command: "+r.Command.Detail)
+	}
+	if r.Marker.Answer == "no" {
+		missing = append(missing, "marker: "+r.Marker.Detail)
+	}
+	return strings.Join(missing, "; ")
 }
 
 // ancestors are shown with their commands cut to a third of the line.
@@ -222,7 +248,7 @@ func (p *explainer) ancestors(x *Explained) {
 	case x.Top == "cycle":
 		rows = append(rows, []string{"?", "", "the parents lead back to one of these: the reading is torn"})
 	case len(x.Ancestors) == 0:
-		rows = append(rows, []string{"0", "", "nothing in this pid namespace"})
+		rows = append(rows, []string{"0", "", map[bool]string{true: "the kernel", false: "nothing in this pid namespace"}[x.State == "kernel thread"]})
 	}
 	p.table(rows)
 }
@@ -238,7 +264,9 @@ func (c *Circle) sentence(most int) string {
 	case "exited":
 		s += "its leader has exited"
 	case "outside":
-		s = "of another pid namespace"
+		return "of another pid namespace"
+	case "none":
+		return "none"
 	default:
 		s += "whether its leader runs cannot be told"
 	}
@@ -246,16 +274,6 @@ func (c *Circle) sentence(most int) string {
 		return s + "; nobody else is in it"
 	}
 	return s + "; also in it: " + list(c.Others, most)
-}
-
-func (x *Explained) terminal() string {
-	switch x.Terminal {
-	case "":
-		return "; no terminal"
-	case "?":
-		return "; on a terminal"
-	}
-	return "; on the terminal " + x.Terminal
 }
 
 // list names processes, so many of them.

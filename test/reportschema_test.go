@@ -21,6 +21,11 @@ var reportSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return jsonschema.NewCompiler().Compile(reportSchemaFile)
 })
 
+// explainSchema is the published schema of what a document says of one named process.
+var explainSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	return jsonschema.NewCompiler().Compile("../sweep/explain.schema.json")
+})
+
 // bySchema says what the schema finds wrong with a document.
 func bySchema(document []byte) error {
 	schema, err := reportSchema()
@@ -31,7 +36,20 @@ func bySchema(document []byte) error {
 	if err != nil {
 		return err
 	}
-	return schema.Validate(value)
+	if err := schema.Validate(value); err != nil {
+		return err
+	}
+	each, err := explainSchema()
+	if err != nil {
+		return err
+	}
+	explained, _ := value.(map[string]any)["explained"].([]any)
+	for _, x := range explained {
+		if err := each.Validate(x); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Guards the published schema: it refuses what a document never is. What each
@@ -99,6 +117,35 @@ func TestReportSchemaHasAllKeys(t *testing.T) {
 		}
 		if len(required) != len(object["required"].([]any)) {
 			t.Errorf("%T: required %v, in the schema %v", place.what, required, object["required"])
+		}
+	}
+}
+
+// Guards the published schema of an explained process: it holds every key of the
+// documents, and refuses what they never have.
+func TestExplainSchemaRefuses(t *testing.T) {
+	lab := newLab(t)
+	lab.Rules(lab.DefaultRule() + "  - {name: bound, marker: [" + lab.Parent + "], orphan: [over: 1TiB], older_than: 1h}\n")
+	orphan := lab.OrphanLeader([]string{lab.Mark(lab.Dead())}, lab.Sleep(900)...)
+	res := lab.Run(Run{Command: "explain", Args: []string{"--json", "--rules", lab.rules, itoa(orphan.PID), "1", itoa(lab.Dead())}, Text: true, Status: 0})
+	if err := bySchema([]byte(res.Stdout)); err != nil {
+		t.Error(err)
+	}
+	for _, change := range [][2]string{
+		{`"verdict": "orphan"`, `"verdict": "guilty"`},
+		{`"state": "sleeping"`, `"state": "asleep"`},
+		{`"matches": "yes"`, `"matches": true`},
+		{`"answer": "yes"`, `"answer": "perhaps"`},
+		{`"leader": "itself"`, `"leader": "him"`},
+		{`"top": "root"`, `"top": "bottom"`},
+		{`"followers": []`, `"followers": null`},
+		{`"otherwise": {`, `"otherwise": {"more": 1, `},
+		{`"is": "adopter"`, `"is": 1`},
+		{`"gone": [`, `"gone": [7, `},
+	} {
+		changed := strings.Replace(res.Stdout, change[0], change[1], 1)
+		if changed == res.Stdout || bySchema([]byte(changed)) == nil {
+			t.Errorf("%s is accepted, or %s is not there", change[1], change[0])
 		}
 	}
 }

@@ -185,7 +185,7 @@ func TestExplainText(t *testing.T) {
 		fmt.Sprintf("verdict    part of an orphan's tree by rule lab: goes with the orphan %d: %s", x.orphan.PID, follows),
 		fmt.Sprintf("a sweep    would stop it with 1 other: %s; and leave %d (protected)", named(x.orphan, "lab-forker"), x.left.PID),
 		fmt.Sprintf("otherwise  spared, if %d were running", x.dead),
-		fmt.Sprintf("%d  lab-forker parent; %s", x.orphan.PID, follows),
+		fmt.Sprintf("%d  lab-forker parent; orphan: %s", x.orphan.PID, follows),
 	}, {
 		x.orphan.identity() + "  lab-forker",
 		"verdict    orphan by rule lab: " + follows,
@@ -210,6 +210,28 @@ func TestExplainText(t *testing.T) {
 	if res.Stderr != "" {
 		t.Error(res.Stderr)
 	}
+}
+
+// Guards that what would turn a verdict does, on real processes: what a spared one
+// follows exits, and what an orphan's variable names is there.
+func TestExplainOtherwiseComesTrue(t *testing.T) {
+	lab := newLab(t)
+	live := lab.Live()
+	follower := lab.OrphanLeader([]string{lab.Mark(live)}, lab.Sleep(900)...)
+	child := lab.Child([]string{lab.MarkHome()}, lab.Sleep(901)...)
+	e := lab.explain(Run{}, follower, child)
+	for i, p := range []Proc{live, holder(os.Getpid())} {
+		got := e.Explained[i]
+		if o := got.Otherwise; got.Verdict != "spared" || o.Verdict != "orphan" || len(o.If) != 1 || !strings.HasSuffix(o.If[0], fmt.Sprintf("(%d) exited", p.PID)) {
+			t.Errorf("%d is %s: %+v", got.PID, got.Verdict, o)
+		}
+	}
+	lab.Kill(live)
+	e = lab.explain(Run{}, follower)
+	if got := e.Explained[0]; got.Verdict != "orphan" || got.Otherwise.Verdict != "spared" || !slices.Equal(got.Otherwise.If, []string{fmt.Sprintf("%d were running", live.PID)}) {
+		t.Errorf("%s: %+v", got.Verdict, got.Otherwise)
+	}
+	lab.Stopped(lab.Run(Run{Args: []string{"--rules", lab.rules}, Status: 0}), follower)
 }
 
 // A pid that nothing holds, has been waited for, or is a thread is a usage
@@ -246,6 +268,9 @@ func (l *Lab) explain(r Run, of ...Proc) *Explanation {
 		r.Args = append(r.Args, itoa(p.PID))
 	}
 	res := l.Run(r)
+	if err := bySchema([]byte(res.Stdout)); err != nil {
+		l.t.Error(err)
+	}
 	e := &Explanation{}
 	strict := json.NewDecoder(strings.NewReader(res.Stdout))
 	strict.DisallowUnknownFields()
