@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -98,8 +97,7 @@ func explanation(t *testing.T, pids ...int) *Explanation {
 // wider than the terminal.
 func TestExplanationText(t *testing.T) {
 	e := explanation(t, 410, 411, 413, 420, 500, 510, 511, 520, 530, 531, 540, 550, 560, 571, 572, 580, 1)
-	var b strings.Builder
-	for _, v := range []View{at80, at200, piped} {
+	for name, v := range map[string]View{"80": at80, "200": at200, "pipe": piped} {
 		var out bytes.Buffer
 		if err := e.Text(&out, v); err != nil {
 			t.Fatal(err)
@@ -109,9 +107,8 @@ func TestExplanationText(t *testing.T) {
 				t.Errorf("%s: %d columns: %q", v, columns(line), line)
 			}
 		}
-		fmt.Fprintf(&b, "== %s\n%s", v, &out)
+		golden(t, "text/explain-"+name+".golden", out.String())
 	}
-	golden(t, "text/explain.golden", b.String())
 }
 
 // Guards what a program reads: its keys, and lists that are there where they are empty.
