@@ -23,14 +23,18 @@ const (
 // MainPID answers whether a process is the main process of a service of the
 // systemd that is its parent. Being somewhere in a unit's cgroup is no answer: the
 // manager is asked for the MainPID of that one unit. A process outside every
-// service's cgroup is none; where the manager cannot be asked it is Unknown.
+// service's cgroup is none; where the manager cannot be asked it is Unknown. One
+// that once gave no answer in time is not asked again.
 func (r *Reader) MainPID(ctx context.Context, id Identity) Answer {
-	return within(ctx, func() Answer {
-		st, err := r.stat(&scratch{}, id.PID)
-		if err != nil || st.start != id.Start {
-			return Unknown
-		}
-		manager := st.ppid
+	st, err := r.stat(&scratch{}, id.PID)
+	if err != nil || st.start != id.Start {
+		return Unknown
+	}
+	manager := st.ppid
+	if _, silent := r.silent.Load(manager); silent {
+		return Unknown
+	}
+	is := within(ctx, func() Answer {
 		own, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", id.PID))
 		if err != nil {
 			return Unknown
@@ -49,6 +53,10 @@ func (r *Reader) MainPID(ctx context.Context, id Identity) Answer {
 		}
 		return AnswerOf(main == uint32(id.PID))
 	})
+	if is == Unknown && ctx.Err() != nil {
+		r.silent.Store(manager, nil)
+	}
+	return is
 }
 
 // serviceUnit is the service whose cgroup, below its manager's own, holds the

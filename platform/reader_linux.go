@@ -42,6 +42,7 @@ type Reader struct {
 
 	users      sync.Map // names by user id, of Usage
 	namespaces sync.Map // answers of namespaceOf by Identity
+	silent     sync.Map // pids of service managers that gave no answer in time
 
 	// file reads a whole file below proc into buf, which it may replace by a
 	// larger one. A test makes it hang.

@@ -171,6 +171,46 @@ func TestManagerThatDoesNotAnswer(t *testing.T) {
 		running("was left behind", "goes adopted", left))
 }
 
+// silentManager looks like a systemd --user with these in a service of it. It
+// never answers; asked counts who has come to ask.
+func (l *Lab) silentManager(children ...Spec) (m Proc, services []Proc, asked func() int) {
+	l.t.Helper()
+	group := filepath.Join(l.cgroups(), "lab-"+l.Tag)
+	notes, runtime := l.File("asked", ""), l.folder("run")
+	l.must(os.Mkdir(filepath.Join(runtime, "systemd"), 0o755))
+	m = l.Start(Spec{Role: "manager", Exe: l.program("systemd"), Argv: []string{"/usr/lib/systemd/systemd", "--user"},
+		Args: []string{group, notes, l.launches(children...)}, Env: []string{"XDG_RUNTIME_DIR=" + runtime}, Leader: true})
+	return m, l.said(m, children), func() int {
+		raw, err := os.ReadFile(notes)
+		l.must(err)
+		return strings.Count(string(raw), "\n")
+	}
+}
+
+// A manager that does not answer is waited for once in a sweep, not once for each
+// process below it.
+func TestSilentManagerIsAskedOnce(t *testing.T) {
+	lab := newLab(t)
+	var specs []Spec
+	for i := range 6 {
+		specs = append(specs, Spec{Argv: lab.Sleep(901 + i), Env: []string{lab.MarkHome()}, Leader: true})
+	}
+	_, services, asked := lab.silentManager(specs...)
+	other := lab.OrphanLeader(lab.deadMark(), lab.Sleep(900)...)
+	for runs, sweep := range []func() Result{func() Result { return lab.DryRun() }, func() Result { return lab.Sweep() }} {
+		res := sweep()
+		for _, p := range services {
+			lab.Spared(res, p, "unknown")
+		}
+		if n := asked(); n != runs+1 {
+			t.Errorf("asked %d times in %d runs", n, runs+1)
+		}
+	}
+	if other.Running() {
+		t.Error("the orphan beside them is left")
+	}
+}
+
 // The number in a forking service's mark is of a process that has exited; it may
 // have another holder by now.
 func TestServiceWhoseMarkNamesAStranger(t *testing.T) {

@@ -55,7 +55,8 @@ func init() {
 		"tracer":       playTracer,       // PID: keeps it from ever exiting
 		"joiner":       playJoiner,       // FIFO FIFO: goes into the groups that the first names, says so on the second
 		"nsinit":       playNamespaceInit,
-		"step":         playStep, // FIFO FIFO LAUNCH: runs it call by call
+		"manager":      playManager, // CGROUP NOTES LAUNCHES: a service manager that notes each question and answers none; says the pids
+		"step":         playStep,    // FIFO FIFO LAUNCH: runs it call by call
 	}
 }
 
