@@ -217,14 +217,23 @@ type server struct {
 	word    string // glob that one further argument must match, "" for none
 }
 
-// servers: terminal multiplexers, key and bus daemons, sound servers, container
-// monitors, terminal emulators, and build daemons that many runs share.
+// servers: terminal multiplexers, key, password and bus daemons, shared
+// connections, input methods, sound servers, container monitors, terminal
+// emulators, and build daemons that many runs share.
+//
+// An ssh that was left behind as a shared connection (ControlPersist) calls
+// itself "ssh: PATH [mux]"; ControlMaster among the arguments says nothing, an
+// ordinary client has it as well.
 var servers = []server{
-	{"tmux", ""}, {"tmux: server", ""}, {"SCREEN", ""}, {"screen", ""}, {"zellij", ""}, {"dtach", ""}, {"abduco", ""},
-	{"mosh-server", ""}, {"ssh-agent", ""}, {"gpg-agent", ""}, {"dbus-daemon", ""}, {"dbus-broker", ""},
-	{"dbus-broker-launch", ""}, {"pipewire", ""}, {"pipewire-pulse", ""}, {"wireplumber", ""}, {"pulseaudio", ""},
+	{"tmux", ""}, {"tmux: server", ""}, {"tmate", ""}, {"SCREEN", ""}, {"screen", ""}, {"zellij", ""}, {"dtach", ""}, {"abduco", ""},
+	{"shpool", "daemon"}, {"mosh-server", ""}, {"ssh-agent", ""}, {"ssh", "[[]mux]"}, {"ssh:", "[[]mux]"},
+	{"ssh", "-M"}, {"ssh", "-M[Nfn]*"}, {"ssh", "-[Nfn]*M"}, {"gpg-agent", ""}, {"scdaemon", ""}, {"dirmngr", ""}, {"keyboxd", ""},
+	{"gnome-keyring-daemon", ""}, {"kwalletd*", ""}, {"rbw-agent", ""}, {"op", "daemon"},
+	{"git", "credential-cache--daemon"}, {"git-credential-cache--daemon", ""}, {"git", "fsmonitor--daemon"},
+	{"dbus-daemon", ""}, {"dbus-launch", ""}, {"dbus-broker", ""}, {"dbus-broker-launch", ""}, {"ibus-daemon", ""}, {"fcitx*", ""},
+	{"pipewire", ""}, {"pipewire-pulse", ""}, {"wireplumber", ""}, {"pulseaudio", ""},
 	{"emacs*", "--daemon*"}, {"emacs*", "--fg-daemon*"}, {"emacs*", "--bg-daemon*"},
-	{"conmon", ""}, {"catatonit", "-P"}, {"podman", "pause"}, {"podman pause", ""},
+	{"conmon", ""}, {"containerd-shim*", ""}, {"catatonit", "-P"}, {"podman", "pause"}, {"podman pause", ""},
 	{"gnome-terminal-server", ""}, {"gnome-terminal-*", ""}, {"konsole", ""}, {"xterm", ""}, {"kitty", ""}, {"alacritty", ""},
 	{"wezterm*", ""}, {"foot", ""}, {"footserver", ""}, {"ghostty", ""}, {"urxvt*", ""}, {"xfce4-terminal", ""}, {"terminator", ""},
 	{"tilix", ""}, {"ptyxis*", ""}, {"iTerm2", ""}, {"Terminal", ""},

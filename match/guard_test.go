@@ -134,6 +134,10 @@ func TestProtectedServers(t *testing.T) {
 		"gnome-terminal-server", "konsole", "xterm", "kitty", "alacritty", "wezterm-gui", "foot", "footserver", "ghostty", "urxvtd", "xfce4-terminal", "terminator",
 		"tilix", "ptyxis-agent", "/Applications/iTerm.app/Contents/MacOS/iTerm2", "Terminal",
 		"bazel(work) --x", "java -Xmx1g org.gradle.launcher.daemon.bootstrap.GradleDaemon 8.5", "java org.jetbrains.kotlin.daemon.KotlinCompileDaemon",
+		"tmate -F", "shpool daemon", "ssh: /run/user/1000/ssh-a@b:22 [mux]", "/usr/bin/ssh -M -S /tmp/c host", "ssh -MNf host", "ssh -fNM -S c host",
+		"scdaemon --multi-server", "dirmngr --daemon", "keyboxd --daemon", "/usr/bin/gnome-keyring-daemon --start", "kwalletd6", "rbw-agent", "op daemon --timeout 30s",
+		"/usr/lib/git-core/git credential-cache--daemon /home/a/.git-credential-cache/socket", "/usr/lib/git-core/git-credential-cache--daemon s",
+		"git fsmonitor--daemon run --detach", "dbus-launch --autolaunch x", "ibus-daemon -d", "fcitx5 -d", "containerd-shim-runc-v2 -namespace moby",
 		"watchman --foreground", "sccache", "adb -L tcp:5037 fork-server server",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -145,7 +149,8 @@ func TestProtectedServers(t *testing.T) {
 		})
 	}
 	for _, line := range []string{
-		"emacs notes.txt", "catatonit -- node", "podman run x", "java -jar x.jar", "adb shell", "mytmux", "tmuxinator", "node tmux", "vi screen", "xterm.js", "terminal", "node --daemon",
+		"emacs notes.txt", "catatonit -- node", "podman run x", "java -jar x.jar", "adb shell", "mytmux", "tmuxinator", "node tmux", "vi screen", "ssh host make", "ssh -o ControlMaster=auto -o ControlPersist=60s host make",
+		"ssh -oControlMaster=auto host", "ssh -m hmac host", "git fetch", "git credential-cache store", "node [mux]", "op run -- daemon.js", "containerd", "xterm.js", "terminal", "node --daemon",
 	} {
 		t.Run("not "+line, func(t *testing.T) {
 			checkJudged(t, table(orphaned(argv(strings.Split(line, " ")...))).judge(t, rulesOf(t, follower)), 50, orphan(Follows, "42"))
