@@ -40,7 +40,7 @@ type sweepCmd struct {
 	Max     *int           `placeholder:"N" help:"Stop nothing if there are more orphans than this."`
 	Grace   *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL, for all rules (2s)."`
 	Confirm *time.Duration `placeholder:"D" help:"Time to wait after SIGKILL, for all rules (1s)."`
-	Metrics string         `placeholder:"FILE" help:"Write the numbers for Prometheus to this file, whole or not at all."`
+	Metrics *string        `placeholder:"FILE" help:"Write the numbers for Prometheus to this file, whole or not at all."`
 	Quiet   bool           `help:"Print nothing where nothing was stopped or left, and nothing of what is spared."`
 	Verbose bool           `help:"Show each process by itself, with its signals and its own markers."`
 }
@@ -51,8 +51,8 @@ type explainCmd struct {
 }
 
 type runCmd struct {
-	Follow string         `placeholder:"PID" help:"Follow this process, PID or PID@START, instead of the parent."`
-	Home   string         `placeholder:"DIR" help:"End when this folder is gone, too."`
+	Follow *string        `placeholder:"PID" help:"Follow this process, PID or PID@START, instead of the parent."`
+	Home   *string        `placeholder:"DIR" help:"End when this folder is gone, too."`
 	Grace  *time.Duration `placeholder:"D" help:"Time from SIGTERM to SIGKILL (2s)."`
 	Argv   []string       `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 
@@ -167,13 +167,13 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 			report.Exit = sweep.ExitFound
 		}
 		if err == nil { // before it is printed, for a reader that has gone ends this program
-			unwritten = sweep.WriteMetrics(c.Metrics, report)
+			unwritten = sweep.WriteMetrics(given(c.Metrics), report)
 		}
 		return report, err
 	})
 	if report != nil && code != report.Exit { // it could not be printed
 		report.Exit = code
-		unwritten = sweep.WriteMetrics(c.Metrics, report)
+		unwritten = sweep.WriteMetrics(given(c.Metrics), report)
 	}
 	if code == sweep.ExitDone && unwritten != nil {
 		code = sweep.ExitLeft
@@ -258,22 +258,22 @@ func (c *runCmd) run(_ io.Writer, log zerolog.Logger) (int, error) {
 	if len(o.Argv) > 0 && o.Argv[0] == "--" {
 		o.Argv = o.Argv[1:]
 	}
-	var err error
-	if c.Follow != "" {
-		o.Follow, err = sweep.ParseIdentity(c.Follow)
+	err := errors.Join(notEmpty("--follow", c.Follow, "a process"), notEmpty("--home", c.Home, "a folder"))
+	if err == nil && c.Follow != nil {
+		o.Follow, err = sweep.ParseIdentity(*c.Follow)
 	}
-	if err == nil && c.Home != "" {
-		o.Home, err = filepath.Abs(c.Home)
+	if err == nil && c.Home != nil {
+		o.Home, err = filepath.Abs(*c.Home)
 	}
 	if err == nil && len(o.Argv) == 0 {
 		err = errors.New("no command: give one after --")
 	}
-	if err == nil {
-		s := shared{AllUsers: os.Geteuid() == 0}
-		o.Options, err = s.options(log)
-	}
 	if err != nil {
 		return sweep.ExitUsage, err
+	}
+	s := shared{AllUsers: os.Geteuid() == 0}
+	if o.Options, err = s.options(log); err != nil { // not 2, which a command may end with itself
+		return sweep.ExitNotStarted, fmt.Errorf("%w\n%s was not started", err, o.Argv[0])
 	}
 	o.Grace = c.Grace
 	reader, err := platform.NewReader()
@@ -355,7 +355,23 @@ func (c *sweepCmd) validate() error {
 	if c.Max != nil && *c.Max < 1 {
 		return fmt.Errorf("--max %d stops nothing: give the largest number of orphans to stop, or --dry-run", *c.Max)
 	}
+	return notEmpty("--metrics", c.Metrics, "a file")
+}
+
+// notEmpty refuses an empty value: in a script it is a variable that is not set, and
+// whoever wrote the flag did not mean to do without it.
+func notEmpty(flag string, value *string, wanted string) error {
+	if value != nil && *value == "" {
+		return fmt.Errorf("%s is empty: give %s, or leave it out", flag, wanted)
+	}
 	return nil
+}
+
+func given(flag *string) string {
+	if flag == nil {
+		return ""
+	}
+	return *flag
 }
 
 // written makes a report that could not be written no success.

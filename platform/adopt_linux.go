@@ -2,8 +2,6 @@ package platform
 
 import (
 	"fmt"
-	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +14,3 @@ func AdoptOrphans() error {
 	}
 	return nil
 }
-
-// raise sends the signal to this thread: it has been acted on when raise returns.
-func raise(sig syscall.Signal) { unix.Tgkill(os.Getpid(), unix.Gettid(), sig) }

@@ -36,3 +36,12 @@ func OpenTerminal() (*Terminal, error) { return nil, ErrUnsupported }
 func (t *Terminal) Foreground() (int, error) { return 0, ErrUnsupported }
 func (t *Terminal) Give(int) error           { return ErrUnsupported }
 func (t *Terminal) Close() error             { return nil }
+
+// Folder is one folder.
+type Folder struct{}
+
+// OpenFolder returns ErrUnsupported.
+func OpenFolder(string) (*Folder, error) { return nil, ErrUnsupported }
+
+func (f *Folder) Is(string) Answer { return Unknown }
+func (f *Folder) Close() error     { return nil }

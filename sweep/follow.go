@@ -25,8 +25,6 @@ const (
 	ExitNotFound      = 127
 )
 
-const homeGap = 2 * time.Second // between two looks for the home
-
 // RunOptions say what a run starts and what it follows.
 type RunOptions struct {
 	Options
@@ -50,8 +48,9 @@ type runner struct {
 	self platform.Identity
 	pgid int // of this process
 
-	followed  Handle
+	followed  Handle // nil: nobody is
 	follows   platform.Identity
+	home      *platform.Folder
 	names     match.Names
 	blind     error // why no mark can be believed; nil also where none is needed
 	pid       int   // of the command
@@ -126,6 +125,9 @@ func (r *runner) close() {
 	if r.tty != nil {
 		r.tty.Close()
 	}
+	if r.home != nil {
+		r.home.Close()
+	}
 }
 
 // prepare finds out who this is, what to follow, and what will be its own.
@@ -140,7 +142,7 @@ func (r *runner) prepare() error {
 	}
 	r.self, r.pgid = self, system.PGID
 	r.place()
-	if err := r.follow(system.PPID); err != nil {
+	if err := r.follow(system); err != nil {
 		return err
 	}
 	if err := r.checkHome(); err != nil {
@@ -162,79 +164,12 @@ func (r *runner) prepare() error {
 	return nil
 }
 
-// follow takes a handle on the followed process, and makes sure that it is that one.
-func (r *runner) follow(parentPID int) error {
-	id := r.o.Follow
-	parent := id.PID == 0
-	if parent {
-		id.PID = parentPID
-	}
-	switch {
-	case parent && id.PID == 0:
-		return errors.New("the parent is in another pid namespace: name what to follow by --follow (1 never exits)")
-	case parent && id.PID == 1:
-		return errors.New("the parent has exited, or it is pid 1: name what to follow by --follow (1 never exits)")
-	}
-	h, err := r.m.Open(id.PID)
-	runs := platform.No
-	if err == nil {
-		r.followed = h
-		runs = r.holds(h, id, parent)
-	} else if Alive(context.Background(), r.m, id) != platform.No {
-		return fmt.Errorf("follow %d: %w", id.PID, err)
-	}
-	switch runs {
-	case platform.No:
-		return fmt.Errorf("%s is not running", r.followedName(id))
-	case platform.Unknown:
-		return fmt.Errorf("whether %s is running cannot be told", r.followedName(id))
-	}
-	r.follows = id
-	return nil
-}
-
-// holds says whether the handle is that of the followed process. While it has not
-// exited its pid is no other's, so what was asked by number was its own.
-func (r *runner) holds(h Handle, id platform.Identity, parent bool) platform.Answer {
-	runs := Alive(context.Background(), r.m, id)
-	if system, err := r.m.System(); parent && (err != nil || system.PPID != id.PID) {
-		return platform.No // another process has adopted this one
-	}
-	if gone, err := h.Exited(); err != nil {
-		return platform.Unknown
-	} else if gone {
-		return platform.No
-	}
-	return runs
-}
-
-func (r *runner) followedName(id platform.Identity) string {
-	name := fmt.Sprint(id.PID)
-	if id.Start != 0 {
-		name = id.String()
-	}
-	if r.o.Follow.PID == 0 {
-		return "the parent " + name
-	}
-	return name + ", which is to be followed,"
-}
-
-func (r *runner) checkHome() error {
-	if r.o.Home == "" {
-		return nil
-	}
-	switch r.m.Answer(context.Background(), match.Fact{Kind: match.FactGone, Process: r.self, Path: r.o.Home}).Is {
-	case platform.Yes:
-		return fmt.Errorf("the home %s does not exist", printable(r.o.Home))
-	case platform.Unknown:
-		return fmt.Errorf("whether the home %s exists cannot be told", printable(r.o.Home))
-	}
-	return nil
-}
-
-// passed are the signals that are the command's.
-var passed = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
-	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
+// passed are the signals that are the command's: not those that say what this
+// process itself has done wrong, nor SIGCHLD,
+// SIGURG and SIGPROF, which are the Go runtime's.
+var passed = append([]os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGIO,
+	syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGABRT}, platform.MoreSignals()...)
 
 // notify subscribes to what is passed on, but for what this process was started
 // with as ignored: that the command inherits. In a group that it shares with the
@@ -242,7 +177,7 @@ var passed = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscal
 func (r *runner) notify() {
 	r.signals, r.children = make(chan os.Signal, 256), make(chan os.Signal, 1)
 	signal.Notify(r.signals, slices.DeleteFunc(slices.Clone(passed), func(s os.Signal) bool {
-		return signal.Ignored(s) || r.shared && s == syscall.SIGTSTP
+		return signal.Ignored(s) || platform.Ignored(s.(syscall.Signal)) || r.shared && s == syscall.SIGTSTP
 	})...)
 	signal.Notify(r.children, syscall.SIGCHLD)
 }
@@ -253,7 +188,11 @@ func (r *runner) start() (status int, err error) {
 		return status, err
 	}
 	env := slices.DeleteFunc(slices.Clone(r.o.Env), func(entry string) bool { return strings.HasPrefix(entry, RunMark+"=") })
-	r.pid, err = platform.Start(path, r.o.Argv, append(env, RunMark+"="+r.self.String()), !r.shared)
+	env = append(env, RunMark+"="+r.self.String())
+	r.pid, err = platform.Start(path, r.o.Argv, env, !r.shared)
+	if errors.Is(err, syscall.ENOEXEC) { // a script that does not say whose, which execvp(3) gives to the shell
+		r.pid, err = platform.Start(shell, append([]string{shell, path}, r.o.Argv[1:]...), env, !r.shared)
+	}
 	if err != nil {
 		return startStatus(err), fmt.Errorf("%s: %w", printable(r.o.Argv[0]), err)
 	}
@@ -270,7 +209,9 @@ func (r *runner) loop() (int, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	orphaned, homeless := make(chan struct{}), make(chan struct{})
-	go r.awaitFollowed(ctx, orphaned)
+	if r.followed != nil {
+		go r.awaitFollowed(ctx, orphaned)
+	}
 	if r.o.Home != "" {
 		go r.awaitHome(ctx, homeless)
 	}
@@ -304,31 +245,6 @@ func (r *runner) loop() (int, error) {
 				continue
 			}
 			return r.finish(s.report, s.err)
-		}
-	}
-}
-
-// awaitFollowed tells by closing the channel that the followed process has exited.
-func (r *runner) awaitFollowed(ctx context.Context, exited chan struct{}) {
-	for ctx.Err() == nil {
-		gone := false
-		err := r.m.Wait(ctx, []Handle{r.followed}, r.m.Now().Add(time.Hour), func(int, time.Time) { gone = true })
-		if gone {
-			close(exited)
-			return
-		}
-		if err != nil {
-			pause(ctx, homeGap)
-		}
-	}
-}
-
-// awaitHome looks for the home every now and then; a look that hangs is waited for.
-func (r *runner) awaitHome(ctx context.Context, gone chan struct{}) {
-	for tick := time.NewTicker(homeGap); ctx.Err() == nil; <-tick.C {
-		if r.m.Missing(context.Background(), r.self, r.o.Home) == platform.Yes {
-			close(gone)
-			return
 		}
 	}
 }

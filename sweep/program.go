@@ -11,6 +11,8 @@ import (
 	"syscall"
 )
 
+const shell = "/bin/sh" // where execvp(3) has it
+
 // findProgram looks a command up as a shell does and says with which status a
 // shell would fail: 127 where there is none, 126 where it cannot be executed.
 func findProgram(name string) (path string, status int, err error) {

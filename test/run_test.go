@@ -122,15 +122,16 @@ func TestRunPassesSignals(t *testing.T) {
 	run.ends(137)
 }
 
-// A pipeline's run that was started with hangups ignored lets its command ignore them.
+// A run that was started with hangups and Ctrl-Z ignored lets its command ignore them.
 func TestRunInheritsIgnored(t *testing.T) {
 	lab := newLab(t)
-	shell := lab.Child(nil, "sh", "-c", "trap '' HUP; "+lab.runText("", strings.Join(lab.Sleep(901), " ")))
+	shell := lab.Child(nil, "sh", "-c", "trap '' HUP TSTP; "+lab.runText("", strings.Join(lab.Sleep(901), " ")))
 	command := lab.Sleeper(901)
-	if signalSet(command.PID, "SigIgn")&signalBit(syscall.SIGHUP) == 0 || signalSet(command.PID, "SigBlk") != 0 {
+	ignored := signalBit(syscall.SIGHUP) | signalBit(syscall.SIGTSTP)
+	if signalSet(command.PID, "SigIgn")&ignored != ignored || signalSet(command.PID, "SigBlk") != 0 {
 		t.Errorf("ignores %x, blocks %x", signalSet(command.PID, "SigIgn"), signalSet(command.PID, "SigBlk"))
 	}
-	if set := signalSet(command.PID, "SigIgn") &^ signalBit(syscall.SIGHUP); set != 0 {
+	if set := signalSet(command.PID, "SigIgn") &^ ignored; set != 0 {
 		t.Errorf("ignores %x too", set)
 	}
 	lab.Kill(shell)
@@ -285,6 +286,7 @@ func TestRunDoesNotStart(t *testing.T) {
 		"another start":               {[]string{"--follow", other.identity()}, "is not running"},
 		"a zombie":                    {[]string{"--follow", itoa(zombie.PID)}, "is not running"},
 		"no home":                     {[]string{"--home", lab.path("home")}, "does not exist"},
+		"a home that is a file":       {[]string{"--home", file}, "not a directory"},
 		"a home below what is a file": {[]string{"--home", file + "/home"}, "does not exist"},
 	} {
 		res := lab.Run(Run{Command: "run", Args: append(c.flags, "--", "touch", witness), Status: 125})
