@@ -187,24 +187,30 @@ func isApple(s []byte, keys []string) bool {
 }
 
 // command is the argument list as a rule sees it, and whether it is a title.
-//
-// A title that fills the area to its last byte has no NUL of its own to spare, so
-// that argc counts entries of the environment as arguments. Those must not be
-// shown: it is one where the name is not the program's and all the rest are
-// assignments.
 func (a *procargs) command() (argv []string, titled bool) {
 	if len(a.argv) == 0 {
 		return nil, false
 	}
-	blank := func(s string) bool { return s == "" }
-	rest := a.argv[1:]
-	padded := len(rest) > 0 && !slices.ContainsFunc(rest, func(s string) bool { return !blank(s) })
-	swallowed := len(rest) > 0 && !slices.ContainsFunc(rest, func(s string) bool { return !isAssignment(s) }) &&
-		lastPart(strings.TrimPrefix(a.argv[0], "-")) != lastPart(a.path)
-	if a.titled || swallowed || padded && strings.ContainsAny(a.argv[0], " \t") {
+	padded := len(a.argv) > 1 && strings.Join(a.argv[1:], "") == ""
+	if a.titled || a.swallowed() || padded && strings.ContainsAny(a.argv[0], " \t") {
 		return strings.Fields(a.argv[0]), true
 	}
 	return a.argv, false
+}
+
+// swallowed says whether entries of the environment stand among the arguments, where
+// they must not be shown and are not found. A title that leaves fewer NULs behind it
+// than there were arguments lets argc count them: the name is not the program's then,
+// and behind the NULs there are assignments alone.
+func (a *procargs) swallowed() bool {
+	if len(a.argv) == 0 || lastPart(strings.TrimPrefix(a.argv[0], "-")) == lastPart(a.path) {
+		return false
+	}
+	rest := a.argv[1:]
+	for len(rest) > 0 && rest[0] == "" {
+		rest = rest[1:]
+	}
+	return len(rest) > 0 && !slices.ContainsFunc(rest, func(s string) bool { return !isAssignment(s) })
 }
 
 func lastPart(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -144,16 +144,41 @@ func TestXNUWait(t *testing.T) {
 			list := []*xnuHandle{k.hold(t, hs, 60), k.hold(t, hs, 61)}
 			time.AfterFunc(20*time.Millisecond, func() { k.change(func() { c.script(k, p) }) })
 			var seen []int
-			began := time.Now()
-			err := hs.wait(context.Background(), list, began.Add(600*time.Millisecond), func(i int, _ time.Time) { seen = append(seen, i) })
-			want := []int{1}
+			until, want := time.Now().Add(600*time.Millisecond), []int{1}
 			if c.exits {
-				want = []int{1, 0}
+				until, want = time.Now().Add(time.Minute), []int{1, 0}
 			}
-			if took := time.Since(began); err != nil || !slices.Equal(seen, want) || c.exits == (took > 550*time.Millisecond) {
-				t.Errorf("%v, saw %v after %v", err, seen, took)
+			err := hs.wait(context.Background(), list, until, func(i int, _ time.Time) { seen = append(seen, i) })
+			if early := time.Now().Before(until); err != nil || !slices.Equal(seen, want) || early != c.exits {
+				t.Errorf("%v, saw %v, before the time is over: %v", err, seen, early)
 			}
 		})
+	}
+}
+
+// Guards that a note leads to a look at once, and that between two looks at all
+// nothing else is asked.
+func TestXNUNotes(t *testing.T) {
+	k := newScripted()
+	hs := k.handles()
+	var list []*xnuHandle
+	for pid := 60; pid < 63; pid++ {
+		k.add(pid, nil)
+		list = append(list, k.hold(t, hs, pid))
+	}
+	k.change(func() { k.procs[61].stat = xnuZombie; k.note(k.procs[62]); delete(k.procs, 62); k.asked = 0 })
+	if err := hs.listen(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	var seen []int
+	exited := func(i int, _ time.Time) { seen = append(seen, i) }
+	left, err := confirm(list, []int{0, 1, 2}, false, exited)
+	if err != nil || !slices.Equal(left, []int{0, 1}) || !slices.Equal(seen, []int{2}) || k.asked != 1 {
+		t.Errorf("%v, left %v, saw %v, asked %d times", err, left, seen, k.asked)
+	}
+	left, err = confirm(list, left, true, exited)
+	if err != nil || !slices.Equal(left, []int{0}) || !slices.Equal(seen, []int{2, 1}) || k.asked != 3 {
+		t.Errorf("a look at all: %v, left %v, saw %v, asked %d times", err, left, seen, k.asked)
 	}
 }
 

@@ -246,7 +246,10 @@ func (p *Process) take(a procargs, want *wanted) {
 	switch a.state {
 	case argsPresent:
 		p.Env, p.Vars = EnvPresent, want.entries(a.env)
-		if a.titled && len(p.Vars) > 0 {
+		switch {
+		case !a.complete || a.swallowed():
+			p.Doubtful = doubtHidden
+		case a.titled && len(p.Vars) > 0:
 			p.Doubtful = doubtTitle
 		}
 	case argsEmpty:
@@ -256,8 +259,11 @@ func (p *Process) take(a procargs, want *wanted) {
 	}
 }
 
-// doubtTitle is why a process with a title is not judged by what stands behind it.
-const doubtTitle = "it wrote a title over its arguments, and nothing confirms what was read behind that"
+// Why a process is not judged by what was read.
+const (
+	doubtTitle  = "it wrote a title over its arguments, and nothing confirms what was read behind that"
+	doubtHidden = "part of its environment is hidden, by an empty entry or a title, and what else it follows cannot be told"
+)
 
 // agree takes the doubt from titled processes that a second fact speaks for. A
 // program that does not zero what its title leaves over could show an argument as

@@ -80,6 +80,15 @@ func TestXNUReader(t *testing.T) {
 		{"the record of an exec under way, whole the second time", func(p *scriptedProc) {
 			p.args = [][]byte{[]byte("\x03\x00\x00\x00s\x00--p=1"), p.args[0], []byte("\x03\x00\x00\x00s\x00--p=1"), p.args[0]}
 		}, mark, EnvPresent, vars, nil, Counts{}},
+		{"an empty entry hides what stands behind it", func(p *scriptedProc) {
+			p.args[0] = build("/opt/n/node", []string{"node"}, []string{"MARK=4242", "", "MARK=4243"}, true)
+		},
+			nil, EnvPresent, vars, func(p *Process) bool { return p.Doubtful == doubtHidden }, Counts{}},
+		{"a title as long as the arguments swallows the first entry", func(p *scriptedProc) {
+			p.args[0] = []byte("\x02\x00\x00\x00/opt/n/node\x00\x00\x00\x00\x00npm run\x00MARK=4243\x00MARK=4242\x00\x00\x00\x00\x00\x00ptr_munge=\x00th_port=\x00")
+		}, nil, EnvPresent, vars, func(p *Process) bool {
+			return p.Doubtful == doubtHidden && p.Titled && slices.Equal(p.Argv, []string{"npm", "run"})
+		}, Counts{}},
 		{"no start", func(p *scriptedProc) { p.sec, p.usec = 0, 0 }, mark, EnvUnreadable, nil,
 			func(p *Process) bool { return p.Start == 0 && !p.Detailed }, Counts{Unreadable: 1}},
 		{"a thing that takes no signals", func(p *scriptedProc) { p.flags = xnuSystem }, mark, EnvOverwritten, nil,
