@@ -114,9 +114,7 @@ func TestRunInAScript(t *testing.T) {
 	d.types(ctrlZ)
 	d.hears("148", "the stop")
 	for _, p := range []Proc{command, run, script} {
-		if p.Stat().State != 'T' {
-			t.Errorf("%s is %c", p, p.Stat().State)
-		}
+		lab.eventually("the stop of "+p.String(), func() bool { return p.Stat().State == 'T' })
 	}
 	d.enters("fg")
 	d.together(command, run, script)
