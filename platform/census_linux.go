@@ -52,10 +52,24 @@ func (r *Reader) Scan(ctx context.Context, q Query) (*Census, error) {
 	}
 	slices.SortFunc(c.Processes, func(a, b Process) int { return a.PID - b.PID })
 	slices.Sort(vanished)
-	c.read = slices.DeleteFunc(pids, func(pid int) bool { _, is := slices.BinarySearch(vanished, pid); return is })
+	c.read = without(pids, vanished)
 	c.Counts.Vanished = len(vanished)
 	c.recount()
 	return c, nil
+}
+
+// without is a new list: a worker that comes back late may still read the old one.
+func without(pids, vanished []int) []int {
+	if len(vanished) == 0 {
+		return pids
+	}
+	kept := make([]int, 0, len(pids))
+	for _, pid := range pids {
+		if _, gone := slices.BinarySearch(vanished, pid); !gone {
+			kept = append(kept, pid)
+		}
+	}
+	return kept
 }
 
 // table lists the pids, this process's among them.
