@@ -222,7 +222,7 @@ func TestRunWaitsForWhatItInherits(t *testing.T) {
 	lab.tell(gate, "begin")
 	lab.line(said, "a thousand")
 	lab.eventually("no zombie", func() bool { return len(childrenOf(run.proc.PID)) == 1 })
-	if after := files(); after > before {
+	if after := files(); after > before+8 { // some come and go; a thousand would stay
 		t.Errorf("%d descriptors, %d before", after, before)
 	}
 	lab.tell(gate, "end")
