@@ -116,7 +116,7 @@ func (l *lab) close() {
 func (l *lab) answer() (run, error) {
 	var r reply
 	if err := l.hear.Decode(&r); err != nil {
-		return run{}, fmt.Errorf("pid 1 of the namespace has ended: %w", err)
+		return run{}, l.ended(err)
 	}
 	if r.Error != "" {
 		return run{}, errors.New(r.Error)
@@ -124,10 +124,17 @@ func (l *lab) answer() (run, error) {
 	return r.Run, nil
 }
 
+// ended says how pid 1 ended, which is why it could not be talked to.
+func (l *lab) ended(err error) error {
+	l.requests.Close()
+	l.init.Wait()
+	return fmt.Errorf("pid 1 of the namespace has ended (%v): %w", l.init.ProcessState, err)
+}
+
 // run runs a program to its end.
 func (l *lab) run(argv ...string) (run, error) {
 	if err := l.say.Encode(request{argv, l.output, 5 * time.Minute}); err != nil {
-		return run{}, fmt.Errorf("pid 1 of the namespace has ended: %w", err)
+		return run{}, l.ended(err)
 	}
 	r, err := l.answer()
 	if err != nil {

@@ -116,20 +116,34 @@ func (b *bench) scan(size int) error {
 			found.by[cmp.scan][cmp.name] = append(found.by[cmp.scan][cmp.name], one)
 		}
 	}
-	largest := size == b.sizes[len(b.sizes)-1]
+	if n := len(l.running(c.PIDs)); n != size {
+		b.found.expect(false, "%d of %d processes are left after dry runs", n, size)
+	}
 	for _, cmp := range plan {
 		if cmp.scan == usual.name {
 			found.order = append(found.order, cmp.name)
-			if largest {
-				found.calls[cmp.name] = b.callsFor(l, size, cmp.argv)
-			}
 		}
 	}
-	if largest {
-		found.calls[""] = b.callsFor(l, size, b.dryRun(usual))
+	if size < b.sizes[len(b.sizes)-1] {
+		return nil
 	}
-	if n := len(l.running(c.PIDs)); n != size {
-		b.found.expect(false, "%d of %d processes are left after dry runs", n, size)
+	return b.countCalls(l, size, plan)
+}
+
+// countCalls counts the system calls of reaper and of the other programs.
+func (b *bench) countCalls(l *lab, size int, plan []comparison) error {
+	b.progress("system calls")
+	ours := comparison{scan: usual.name}
+	ours.argv = b.dryRun(usual)
+	for _, cmp := range append(plan, ours) {
+		if cmp.scan != usual.name {
+			continue
+		}
+		n, err := b.callsFor(l, size, cmp.argv)
+		if err != nil {
+			return err
+		}
+		b.found.scans[size].calls[cmp.name] = n
 	}
 	return nil
 }
@@ -240,17 +254,17 @@ func (b *bench) pair(l *lab, ours []string, other peer, swap bool) (pair, error)
 // callsFor counts a program's system calls on files for each process, 0 without
 // strace. Others would be none of the program's: slowed down by strace, Go's
 // scheduler alone makes more calls than there are to count.
-func (b *bench) callsFor(l *lab, size int, argv []string) float64 {
+func (b *bench) callsFor(l *lab, size int, argv []string) (float64, error) {
 	if _, err := exec.LookPath("strace"); err != nil {
-		return 0
+		return 0, nil
 	}
 	counts := filepath.Join(b.dir, "calls")
 	defer os.Remove(counts)
 	if _, err := l.run(append([]string{"strace", "-f", "-c", "-e", "trace=%file,%desc", "-o", counts}, argv...)...); err != nil {
-		return 0
+		return 0, err
 	}
-	text, _ := os.ReadFile(counts)
-	return float64(totalCalls(string(text))) / float64(size)
+	text, _ := os.ReadFile(counts) // there is none where it may not trace
+	return float64(totalCalls(string(text))) / float64(size), nil
 }
 
 // totalCalls reads the last line of strace -c: percent, seconds, µs a call,
