@@ -248,9 +248,9 @@ func (c *explainCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 		return sweep.ExitNoTable, err
 	}
 	if c.JSON {
-		return explanation.Exit, printJSON(stdout, explanation)
+		return written(explanation.Exit, printJSON(stdout, explanation))
 	}
-	return explanation.Exit, explanation.Text(stdout, sweep.View{Width: width(stdout), Color: c.color(stdout)})
+	return written(explanation.Exit, explanation.Text(stdout, sweep.View{Width: width(stdout), Color: c.color(stdout)}))
 }
 
 func (c *runCmd) run(_ io.Writer, log zerolog.Logger) (int, error) {
@@ -319,7 +319,7 @@ func (c *idCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	switch runs {
 	case platform.Yes:
 		_, err = fmt.Fprintln(stdout, id)
-		return sweep.ExitDone, err
+		return written(sweep.ExitDone, err)
 	case platform.No:
 		return sweep.ExitExited, fmt.Errorf("%d is not running", pid)
 	}
@@ -374,7 +374,7 @@ func given(flag *string) string {
 	return *flag
 }
 
-// written makes a report that could not be written no success.
+// written makes an answer that could not be written no success.
 func written(code int, err error) (int, error) {
 	if err != nil && code == sweep.ExitDone {
 		code = sweep.ExitLeft

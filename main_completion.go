@@ -25,13 +25,13 @@ var manualPage []byte
 
 func (manCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	_, err := stdout.Write(manualPage)
-	return sweep.ExitDone, err
+	return written(sweep.ExitDone, err)
 }
 
 func (c *completionCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	write := map[string]func([]place) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell]
 	_, err := io.WriteString(stdout, write(places("", c.model.Node)))
-	return sweep.ExitDone, err
+	return written(sweep.ExitDone, err)
 }
 
 // place is a command, by its words, and what may follow it. The program itself

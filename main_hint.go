@@ -22,21 +22,21 @@ type grammar struct {
 	owners   map[string]string // of a line without a command: the command that has a flag
 }
 
-// The parser has no types for what is wrong, only these sentences.
-var (
-	unknownFlag   = regexp.MustCompile(`^unknown flag (.*?)(?:, did you mean .*)?$`)
-	oneTooMany    = regexp.MustCompile(`(?s)^unexpected argument (.*?)(?:, did you mean .*)?$`)
-	noChoice      = regexp.MustCompile(`(?s)^(\S+) must be one of .* but got (".*")$`)
-	noValue       = regexp.MustCompile(`^(--\S+): (?:missing value|expected \S+ value but got "EOL")`)
-	flagForValue  = regexp.MustCompile(`(?s)^(--\S+): expected \S+ value but got (".*") \(.*`)
-	valueForNone  = regexp.MustCompile(`(?s)^(--\S+): bool value must be .* but got (".*")$`)
-	lacksCommand  = regexp.MustCompile(`^expected one of `)
-	lacksArgument = regexp.MustCompile(`^expected "<(\w+)>`)
+// The parser has no types for what is wrong, only these sentences. They are compiled where one is made: every start would pay for it.
+const (
+	unknownFlag   = `^unknown flag (.*?)(?:, did you mean .*)?$`
+	oneTooMany    = `(?s)^unexpected argument (.*?)(?:, did you mean .*)?$`
+	noChoice      = `(?s)^(\S+) must be one of .* but got (".*")$`
+	noValue       = `^(--\S+): (?:missing value|expected \S+ value but got "EOL")`
+	flagForValue  = `(?s)^(--\S+): expected \S+ value but got (".*") \(.*`
+	valueForNone  = `(?s)^(--\S+): bool value must be .* but got (".*")$`
+	lacksCommand  = `^expected one of `
+	lacksArgument = `^expected "<(\w+)>`
 )
 
 // inWords says what is wrong with a command line and what to write instead.
 func (g *grammar) inWords(mistake string) string {
-	said := func(of *regexp.Regexp) []string { return of.FindStringSubmatch(mistake) }
+	said := func(of string) []string { return regexp.MustCompile(of).FindStringSubmatch(mistake) }
 	if m := said(unknownFlag); m != nil {
 		return g.noFlag(m[1])
 	}

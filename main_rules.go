@@ -44,6 +44,7 @@ var exampleRules []byte
 
 func (c *rulesCheckCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	var bad []error
+	var said strings.Builder
 	good, files := 0, sweep.DistinctFiles(c.Files)
 	for _, file := range files {
 		rules, err := sweep.LoadRules(file, surroundings(false))
@@ -52,18 +53,19 @@ func (c *rulesCheckCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 			continue
 		}
 		good += len(rules.Rules)
-		fmt.Fprintf(stdout, "%s: %s, no mistakes\n", rules.Source, counted(len(rules.Rules), "rule"))
+		fmt.Fprintf(&said, "%s: %s, no mistakes\n", rules.Source, counted(len(rules.Rules), "rule"))
 	}
 	switch {
 	case len(bad) > 0 && len(files) > 1:
 		bad = append(bad, fmt.Errorf("%d of %d files cannot be used", len(bad), len(files)))
 	case len(files) > 1:
-		fmt.Fprintf(stdout, "%d files: %s, no mistakes\n", len(files), counted(good, "rule"))
+		fmt.Fprintf(&said, "%d files: %s, no mistakes\n", len(files), counted(good, "rule"))
 	}
+	_, err := io.WriteString(stdout, said.String())
 	if len(bad) > 0 {
 		return sweep.ExitUsage, errors.Join(bad...)
 	}
-	return sweep.ExitDone, nil
+	return written(sweep.ExitDone, err)
 }
 
 func counted(n int, what string) string {
@@ -80,7 +82,7 @@ func (c *rulesShowCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 		return sweep.ExitUsage, err
 	}
 	_, err = fmt.Fprintf(stdout, "# %s\n%s", o.Rules.Source, o.Rules.Show())
-	return sweep.ExitDone, err
+	return written(sweep.ExitDone, err)
 }
 
 // run writes the example; the folder is made, the file must be new.
@@ -88,7 +90,7 @@ func (c *rulesInitCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	file := c.File
 	if file == "-" {
 		_, err := stdout.Write(firstRules())
-		return sweep.ExitDone, err
+		return written(sweep.ExitDone, err)
 	}
 	if file == "" {
 		if file = sweep.ConfigFile(surroundings(false)); file == "" {
@@ -114,7 +116,7 @@ func (c *rulesInitCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	}
 	_, err = fmt.Fprintf(stdout, "%s: uncomment and edit what you need, then try it with: reaper sweep --rules %[1]s --dry-run\nFor editors: reaper rules schema >%s\n",
 		file, filepath.Join(filepath.Dir(file), "rules.schema.json"))
-	return sweep.ExitDone, err
+	return written(sweep.ExitDone, err)
 }
 
 // firstRules is the example with nothing in force but the built-in rule: a sweep
@@ -147,5 +149,5 @@ func firstRules() []byte {
 
 func (c *rulesSchemaCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 	_, err := stdout.Write(match.Schema)
-	return sweep.ExitDone, err
+	return written(sweep.ExitDone, err)
 }

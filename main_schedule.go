@@ -25,7 +25,7 @@ func (c *scheduleCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 		return sweep.ExitUsage, err
 	}
 	_, err = io.WriteString(stdout, text)
-	return sweep.ExitDone, err
+	return written(sweep.ExitDone, err)
 }
 
 func (c *scheduleCmd) text() (string, error) {

@@ -2,7 +2,11 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"os"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"reaper/sweep"
@@ -32,3 +36,25 @@ func TestPanicShowsNoEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// Guards the status of an answer that nobody got, as on a full disk: a script that
+// keeps it in a file must see that.
+func TestAnswerThatCannotBeWrittenIsNoSuccess(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	pid := strconv.Itoa(os.Getpid())
+	for _, line := range []string{"--version", "man", "completion bash", "rules show", "rules schema", "rules init -", "rules check rules.example.yaml",
+		"id " + pid, "explain " + pid, "explain --json " + pid, "sweep --dry-run", "sweep --dry-run --json"} {
+		var stderr bytes.Buffer
+		if status := run(strings.Fields(line), full{}, &stderr); status != sweep.ExitLeft {
+			t.Errorf("reaper %s: status %d: %s", line, status, &stderr)
+		}
+		if status := run(strings.Fields(line), io.Discard, &stderr); status != sweep.ExitDone {
+			t.Errorf("reaper %s: status %d where there is room: %s", line, status, &stderr)
+		}
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }

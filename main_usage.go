@@ -111,8 +111,9 @@ func (c *rulesCmd) chosen(ctx *kong.Context) command {
 // status: --help and --version are answered, and mistakes told.
 func parse(args []string, stdout, stderr io.Writer) (chosen command, level string, code int) {
 	if len(args) == 1 && (args[0] == "--version" || args[0] == "version") {
-		fmt.Fprintln(stdout, version())
-		return nil, "", sweep.ExitDone
+		_, err := fmt.Fprintln(stdout, version())
+		code, _ = written(sweep.ExitDone, err)
+		return nil, "", code
 	}
 	if len(args) > 0 && args[0] == "--" { // before a command it ends nothing
 		args = args[1:]

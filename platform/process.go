@@ -164,7 +164,7 @@ type Counts struct {
 type Census struct {
 	Processes []Process // by ascending pid
 	Counts    Counts
-	Cut       bool   // the deadline ended it before everything was read
+	Cut       bool   // the deadline, or a want of descriptors or memory, kept it from reading everything
 	Began     uint64 // ticks since boot when it began, the unit of Process.Start
 
 	read  []int    // the pids that Scan read, ascending, where it kept rows of a few

@@ -126,6 +126,9 @@ func (s *scratch) at(pid int, name string) []byte {
 // read reads /proc/PID/name; the bytes are good until the next read.
 func (r *Reader) read(s *scratch, pid int, name string) (data []byte, err error) {
 	s.buf, err = r.file(r.proc, s.at(pid, name), s.buf)
+	if err == syscall.EMFILE || err == syscall.ENFILE || err == syscall.ENOMEM {
+		r.short.Store(true)
+	}
 	return s.buf, err
 }
 

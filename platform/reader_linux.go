@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,9 +41,10 @@ type Reader struct {
 	uid       int
 	stall     time.Duration
 
-	users      sync.Map // names by user id, of Usage
-	namespaces sync.Map // answers of namespaceOf by Identity
-	silent     sync.Map // pids of service managers that gave no answer in time
+	users      sync.Map    // names by user id, of Usage
+	namespaces sync.Map    // answers of namespaceOf by Identity
+	silent     sync.Map    // pids of service managers that gave no answer in time
+	short      atomic.Bool // since it was last asked, a file could not be opened for want of descriptors or memory
 
 	// file reads a whole file below proc into buf, which it may replace by a
 	// larger one. A test makes it hang.

@@ -323,7 +323,7 @@ func (l *layout) notes() {
 	say(l.folded, "like ones are counted (×): --verbose lists each")
 	say(r.Refused != "", r.Refused)
 	say(r.Exit == ExitInterrupted, "interrupted: what was signalled and not seen to exit may still run; run the sweep again")
-	say(r.Cut, "the reading was cut short by its deadline: what was not read is not judged")
+	say(r.Cut, "the reading was cut short, by its deadline or for want of descriptors or memory: what was not read is not judged")
 	say(r.PIDNamespace == "nested" && l.view.Verbose, "in a pid namespace of its own: pids from outside mean nothing here")
 	verbose(r.Census.Unreadable, "environment", "environments", "could not be read, those processes were not judged")
 	verbose(r.Census.Withheld, "environment", "environments", "of macOS's own programs not shown to anyone, those processes were not judged")

@@ -24,7 +24,7 @@ type Report struct {
 	Started      string          `json:"started"`       // RFC 3339
 	TookMS       float64         `json:"took_ms"`
 	Census       platform.Counts `json:"census"`
-	Cut          bool            `json:"census_cut,omitempty"` // the deadline ended the first or the last reading early, or the last one failed
+	Cut          bool            `json:"census_cut,omitempty"` // the first or the last reading was cut short, or the last one failed
 	Orphans      []Orphan        `json:"orphans"`
 	Spared       []Spared        `json:"spared"`
 	LeftBehind   []LeftBehind    `json:"left_behind"`

@@ -29,3 +29,20 @@ func TestFewDescriptorsMeanBatches(t *testing.T) {
 		})
 	}
 }
+
+// Guards the status where there are hardly any descriptors: a sweep that could not
+// read a process does not say that nothing is left to do.
+func TestWithHardlyAnyDescriptorsNothingIsMissedInSilence(t *testing.T) {
+	lab := newLab(t)
+	for range 2 {
+		lab.OrphanRole([]string{lab.Mark(lab.Dead())}, "idle")
+	}
+	for range 10 {
+		for _, limit := range []string{"9", "10", "12"} {
+			res := lab.Run(Run{Via: []string{"sh", "-c", "ulimit -n " + limit + `; exec "$@"`, "sh"}, Args: []string{"--dry-run"}})
+			if res.Exit == 0 && len(res.Doc.Orphans) < 2 {
+				t.Errorf("limit %s: status 0 with %d orphans of 2: %s", limit, len(res.Doc.Orphans), res.Stderr)
+			}
+		}
+	}
+}
