@@ -124,12 +124,20 @@ func (e *stopper) again(r *reading, v match.Verdict) *target {
 		by = fmt.Sprintf("started again; its parent %d cannot be seen", row.PPID)
 	case !r.judged.Adopted(row) && e.known[parent.ID()] == nil:
 		by = "started again by " + describe(parent)
+	case e.allGoneBefore(v) && tr.had(row):
+		by = fmt.Sprintf("in the group of what was stopped, %d: it changes its pid, or was started again there; its parent is %s", row.PGID, describe(parent))
 	case e.allGoneBefore(v):
 		by = "started again by someone unseen; its parent is " + describe(parent)
 	default:
 		return nil
 	}
 	return &target{row: *row, parent: row.PPID, usage: e.s.m.Usage([]int{row.PID})[0], tree: tr, outcome: Unconfirmed, detail: by}
+}
+
+// had says whether a member was in the process's group and session. Numbers come
+// again, so that this is a hint for a person, not a proof.
+func (tr *tree) had(row *platform.Process) bool {
+	return slices.ContainsFunc(tr.targets, func(t *target) bool { return t.row.PGID == row.PGID && t.row.SID == row.SID })
 }
 
 // allGoneBefore says whether every member of the trees with the orphan's value

@@ -140,6 +140,13 @@ func TestStopNamesWhoStartsThemAgain(t *testing.T) {
 		says:    []string{"5001: started again by someone unseen; its parent is init (1)"},
 		exit:    sweep.ExitLeft,
 	}, {
+		name:    "in the group of what was stopped, as a process that changes its pid",
+		world:   puts(with(orphan(100), onDeath(respawns(30*time.Millisecond, with(orphan(0), func(p *process) { p.pgid, p.sid = 100, 100 }))))),
+		signals: "0s TERM group 100 by its leader",
+		members: "100 stopped TERM, 5001 stop-unconfirmed",
+		says:    []string{"5001: in the group of what was stopped, 100: it changes its pid, or was started again there; its parent is init (1)"},
+		exit:    sweep.ExitLeft,
+	}, {
 		name: "a straggler, born before the last exit, is no such thing",
 		world: puts(with(orphan(100), onTerm(func(k *kernel, p *process) {
 			k.after(30*time.Millisecond, func() { k.fork(p, process{ppid: 1, pgid: -1}) })
