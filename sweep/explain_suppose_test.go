@@ -200,3 +200,31 @@ func TestFatesOfAncestors(t *testing.T) {
 		})
 	}
 }
+
+// Guards who is said to follow a process: what names its pid, or its very start,
+// and neither another start nor one that has exited.
+func TestFollowersOfAProcess(t *testing.T) {
+	rules, err := match.Load("rules.yaml", []byte(otherwiseRules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := planOf(rules, draw(t, "50 N=50\n60 M=50\n61 N=50@500\n62 N=50@7\n63 N=51\n64 N=50 zombie\n65 H=50").rows)
+	_, g := p.judged(context.Background(), p.hypothesis())
+	var got []int
+	for _, c := range p.kin(context.Background(), p.reading.table.Get(50), g).Followers {
+		got = append(got, c.PID)
+	}
+	if want := []int{60, 61}; !slices.Equal(got, want) {
+		t.Errorf("%v follow it, want %v", got, want)
+	}
+}
+
+// Guards the terminal of who reads what ancestors are: a variable's value is theirs
+// to choose.
+func TestRolesArePrintable(t *testing.T) {
+	k := Kin{Ancestors: []Ancestor{{Roles: []match.Role{{Is: match.RoleFollowed, Detail: "M=\x1b[2J"}}}}}
+	k.printable()
+	if got := k.Ancestors[0].Roles[0].Detail; got != `M=\x1b[2J` {
+		t.Errorf("%q", got)
+	}
+}
