@@ -115,11 +115,15 @@ func told(stderr io.Writer, work func() (int, error)) (code int) {
 		if r == nil {
 			return
 		}
+		stack := debug.Stack()
+		if b, ok := r.(*platform.Broken); ok {
+			r, stack = b.Value, b.Stack
+		}
 		what := fmt.Sprintf("a %T", r)
 		if err, ok := r.(runtime.Error); ok {
 			what = err.Error()
 		}
-		fmt.Fprintf(stderr, "reaper: a mistake in reaper itself (%s): please report it with these lines\n%s", what, debug.Stack())
+		fmt.Fprintf(stderr, "reaper: a mistake in reaper itself (%s): please report it with these lines\n%s", what, stack)
 		code = sweep.ExitLeft
 	}()
 	code, err := work()

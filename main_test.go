@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	"reaper/platform"
 	"reaper/sweep"
 )
 
@@ -22,6 +24,7 @@ func TestPanicShowsNoEnvironment(t *testing.T) {
 	}{
 		{"TOKEN=secret", "(a string)"},
 		{struct{ Env []string }{[]string{"TOKEN=secret"}}, "(a struct"},
+		{&platform.Broken{Value: "TOKEN=secret", Stack: debug.Stack()}, "(a string)"},
 		{nil, "runtime error: index out of range [3] with length 1"},
 	} {
 		var stderr bytes.Buffer

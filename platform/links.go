@@ -1,12 +1,12 @@
 package platform
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // Link is one ancestor of a path and where it really is.
@@ -21,16 +21,12 @@ type Link struct {
 // or does not answer in time (a dead network mount), it is "". A relative path
 // has no links.
 func (r *Reader) Links(path string) []Link {
-	answer := make(chan []Link, 1)
-	go func() { answer <- links(path) }()
-	timer := time.NewTimer(r.stall)
-	defer timer.Stop()
-	select {
-	case l := <-answer:
-		return l
-	case <-timer.C:
-		return prefixes(path)
+	ctx, cancel := context.WithTimeout(context.Background(), r.stall)
+	defer cancel()
+	if answer := within(ctx, func() []Link { return links(path) }); answer != nil {
+		return answer
 	}
+	return prefixes(path)
 }
 
 // prefixes lists the path's ancestors and itself, unresolved.

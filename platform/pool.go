@@ -38,6 +38,7 @@ type pool[T any] struct {
 	next     atomic.Int64 // the next item to claim
 	left     atomic.Int64 // items neither done nor abandoned
 	finished chan struct{}
+	broke    chan *Broken // the first panic of a worker
 }
 
 // patience is for how many stalls a read is waited for. A busy machine keeps a
@@ -56,7 +57,7 @@ type worker struct {
 func newPool[T any](n int, stall time.Duration, work func(*scratch, int) T) *pool[T] {
 	p := &pool[T]{
 		stall: stall, work: work, results: make([]T, n), states: make([]atomic.Int32, n),
-		finished: make(chan struct{}),
+		finished: make(chan struct{}), broke: make(chan *Broken, 1),
 	}
 	p.left.Store(int64(n))
 	return p
@@ -78,6 +79,8 @@ func (p *pool[T]) run(ctx context.Context, workers int) (cut bool) {
 		select {
 		case <-p.finished:
 			return false
+		case b := <-p.broke:
+			panic(b)
 		case <-ctx.Done():
 			return p.stop()
 		case <-look.C:
@@ -109,7 +112,14 @@ func (p *pool[T]) relieve(crew []*worker) []*worker {
 func (p *pool[T]) start() *worker {
 	w := &worker{seen: -1}
 	w.item.Store(-1)
-	go p.loop(w)
+	go func() {
+		if b := caught(func() { p.loop(w) }); b != nil {
+			select {
+			case p.broke <- b:
+			default:
+			}
+		}
+	}()
 	return w
 }
 
