@@ -89,6 +89,7 @@ func (r *Reader) table() ([]int, error) {
 // nothing with it.
 func each[T any](ctx context.Context, r *Reader, c *Census, pids []int, lost func(pid int) T, work func(s *scratch, i int) T) []T {
 	p := newPool(len(pids), r.stall, work)
+	p.hangs = func(i int, is bool) { r.hangs(pids[i], is) }
 	c.Cut = p.run(ctx, crew) || r.short.Swap(false) || c.Cut // what could not be opened is not refused: nobody has seen it
 	for i, pid := range pids {
 		if _, ok := p.result(i); !ok {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -308,6 +310,7 @@ func TestScanHungReads(t *testing.T) {
 	r.stall = shortStall
 	release := make(chan struct{})
 	var back sync.WaitGroup
+	var begun atomic.Int32
 	var hung []*child
 	for range crew + 1 {
 		c := idler(t, []string{mark + "=hung"})
@@ -315,6 +318,7 @@ func TestScanHungReads(t *testing.T) {
 		back.Add(1)
 		once := sync.OnceFunc(func() { back.Done() })
 		r.file = intercept(r.file, c.pid, "environ", func(read func() ([]byte, error)) ([]byte, error) {
+			begun.Add(1)
 			<-release
 			defer once()
 			return read()
@@ -336,15 +340,25 @@ func TestScanHungReads(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	r.Inspect(t.Context(), c, []int{hung[1].pid, well.pid}, marked)
-	if p := c.row(t, hung[1].pid); p.Env != EnvUnreadable || p.Start == 0 {
+	if p := c.row(t, hung[1].pid); p.Env != EnvUnreadable || p.Start == 0 || p.Detailed {
 		t.Errorf("%+v", p)
 	}
 	if p := c.row(t, well.pid); p.Env != EnvPresent || p.Argv == nil {
 		t.Errorf("%+v", p)
 	}
+	scan(t, r, marked)
+	if n := begun.Load(); n != int32(len(hung)) {
+		t.Errorf("%d reads were begun of %d that hang", n, len(hung))
+	}
 	after := slices.Clone(c.Processes)
 	close(release)
 	back.Wait()
+	for r.hung.Load() != 0 { // the workers have yet to hear of it
+		runtime.Gosched()
+	}
+	if p := scan(t, r, marked).row(t, hung[1].pid); p.Env != EnvPresent {
+		t.Errorf("not read again: %+v", p)
+	}
 	if diff := cmp.Diff(after, c.Processes); diff != "" {
 		t.Errorf("a late worker wrote: %s", diff)
 	}

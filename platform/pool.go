@@ -33,6 +33,7 @@ var scratches = sync.Pool{New: func() any { return &scratch{buf: make([]byte, 0,
 type pool[T any] struct {
 	stall    time.Duration // after this, twice at the latest, another worker goes on in the place of one that hangs
 	work     func(s *scratch, item int) T
+	hangs    func(item int, is bool) // told of an item that is given up, and of its read coming back
 	results  []T
 	states   []atomic.Int32
 	next     atomic.Int64 // the next item to claim
@@ -56,7 +57,7 @@ type worker struct {
 
 func newPool[T any](n int, stall time.Duration, work func(*scratch, int) T) *pool[T] {
 	p := &pool[T]{
-		stall: stall, work: work, results: make([]T, n), states: make([]atomic.Int32, n),
+		stall: stall, work: work, hangs: func(int, bool) {}, results: make([]T, n), states: make([]atomic.Int32, n),
 		finished: make(chan struct{}), broke: make(chan *Broken, 1),
 	}
 	p.left.Store(int64(n))
@@ -99,7 +100,10 @@ func (p *pool[T]) relieve(crew []*worker) []*worker {
 			continue
 		}
 		if w.looks++; w.looks == patience {
-			p.abandon(int(item))
+			p.hangs(int(item), true) // first, since it may come back at any time
+			if !p.abandon(int(item)) {
+				p.hangs(int(item), false)
+			}
 		}
 		if !w.replaced {
 			w.replaced = true
@@ -135,6 +139,7 @@ func (p *pool[T]) loop(w *worker) {
 		w.item.Store(int64(i))
 		result := p.work(s, i)
 		if !p.states[i].CompareAndSwap(claimed, publishing) {
+			p.hangs(i, false)
 			return // abandoned meanwhile, and this worker replaced
 		}
 		p.results[i] = result

@@ -43,6 +43,20 @@ func TestPoolReplacesStuckWorkers(t *testing.T) {
 	check()
 }
 
+// What comes back in the moment in which it is given up does not count as hanging.
+func TestPoolForgetsWhatCameBack(t *testing.T) {
+	p := newPool(1, shortStall, func(*scratch, int) int { return 1 })
+	balance := 0
+	p.hangs = func(_ int, is bool) { balance += map[bool]int{true: 1, false: -1}[is] }
+	for _, state := range []int32{publishing, done} {
+		p.states[0].Store(state)
+		p.relieve([]*worker{{looks: patience - 1, replaced: true}})
+	}
+	if balance != 0 {
+		t.Errorf("%d reads hang", balance)
+	}
+}
+
 // A worker that comes back after one stall, because it was kept from running, has
 // its result taken; the others do not wait for it.
 func TestPoolWaitsForTheSlow(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 // (execve(2)); more is a process that moved its bounds by PR_SET_MM.
 const maxFile = 16 << 20
 
+var errHangs = errors.New("an earlier read has not come back")
+
 var errTooLarge = errors.New("larger than an exec allows")
 
 // readFile reads one file below the descriptor to its end, whatever its size.
@@ -123,13 +125,37 @@ func (s *scratch) at(pid int, name string) []byte {
 	return s.path
 }
 
-// read reads /proc/PID/name; the bytes are good until the next read.
+// read reads /proc/PID/name; the bytes are good until the next read. As long as a
+// read that waits for the process's memory lock has not come back no other one is
+// begun: each keeps a thread for good.
 func (r *Reader) read(s *scratch, pid int, name string) (data []byte, err error) {
+	if (name == "environ" || name == "cmdline") && r.isStuck(pid) {
+		return nil, errHangs
+	}
 	s.buf, err = r.file(r.proc, s.at(pid, name), s.buf)
 	if err == syscall.EMFILE || err == syscall.ENFILE || err == syscall.ENOMEM {
 		r.short.Store(true)
 	}
 	return s.buf, err
+}
+
+func (r *Reader) isStuck(pid int) bool {
+	if r.hung.Load() == 0 {
+		return false
+	}
+	_, is := r.stuck.Load(pid)
+	return is
+}
+
+// hangs notes that the memory of a process cannot be read, or can be again.
+func (r *Reader) hangs(pid int, is bool) {
+	if is {
+		if _, known := r.stuck.LoadOrStore(pid, nil); !known {
+			r.hung.Add(1)
+		}
+	} else if _, known := r.stuck.LoadAndDelete(pid); known {
+		r.hung.Add(-1)
+	}
 }
 
 func (r *Reader) stat(s *scratch, pid int) (stat, error) {

@@ -41,8 +41,10 @@ type Reader struct {
 	uid       int
 	stall     time.Duration
 
-	users      sync.Map    // names by user id, of Usage
-	namespaces sync.Map    // answers of namespaceOf by Identity
+	users      sync.Map // names by user id, of Usage
+	namespaces sync.Map // answers of namespaceOf by Identity
+	stuck      sync.Map // pids of which a read has not come back
+	hung       atomic.Int64
 	silent     sync.Map    // pids of service managers that gave no answer in time
 	short      atomic.Bool // since it was last asked, a file could not be opened for want of descriptors or memory
 

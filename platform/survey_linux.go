@@ -182,6 +182,10 @@ func (r *Reader) inspect(s *scratch, id Identity, want *wanted) *reading {
 			got.gone = true
 			return got
 		}
+		if r.isStuck(id.PID) { // nothing is known of it, where a refusal says something
+			got.row.unreadable()
+			return got
+		}
 		if r.content(s, got, &before, want); got.gone {
 			return got
 		}

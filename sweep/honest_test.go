@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"reaper/match"
 	"reaper/sweep"
 )
 
@@ -38,6 +39,9 @@ func (g played) problems() []string {
 		if p := g.k.find(s.PID, s.Start); p != nil && len(p.got) > 0 {
 			c.say("%d is spared and got %v", s.PID, p.got)
 		}
+	}
+	for _, l := range g.report.LeftBehind {
+		once(l.PID, l.Start)
 	}
 	c.signals(seen)
 	c.totals()
@@ -189,7 +193,8 @@ func (c *checker) totals() {
 	if r.Totals != want {
 		c.say("totals are %+v, want %+v", r.Totals, want)
 	}
-	left := want.Unconfirmed+want.Denied > 0 || r.Cut || r.Refused != "" && !r.DryRun
+	unread := slices.ContainsFunc(r.LeftBehind, func(l sweep.LeftBehind) bool { return l.Reason == match.EnvUnreadable })
+	left := want.Unconfirmed+want.Denied > 0 || r.Cut || (r.Refused != "" || unread) && !r.DryRun
 	if r.Exit != sweep.ExitInterrupted && (r.Exit == sweep.ExitLeft) != left {
 		c.say("exit status %d with %+v, cut %v, refused %q", r.Exit, want, r.Cut, r.Refused)
 	}

@@ -135,6 +135,9 @@ func (b *grower) visit(i, pid int) {
 	if _, taken := b.growth.member[pid]; taken {
 		return
 	}
+	if !p.Detailed && p.Start != 0 && !p.Ending && !p.Exiting() {
+		b.leave(i, p, match.EnvUnreadable, "it could not be read")
+	}
 	if _, out := b.spared[pid]; out || !p.Detailed || pid != b.branches[i].root.PID && b.guarded(i, p) {
 		b.aside = append(b.aside, aside{i, pid})
 		return
@@ -162,18 +165,24 @@ func (b *grower) guarded(i int, p *platform.Process) bool {
 	if reason == "" {
 		return false
 	}
-	if v := b.verdicts[p.PID]; v == nil || v.Orphan {
-		l := Left{p.PID, p.Start, b.branches[i].root.PID, reason, detail}
-		if !slices.Contains(b.growth.left, l) {
-			b.growth.left = append(b.growth.left, l)
-		}
-	}
+	b.leave(i, p, reason, detail)
 	if reason == match.OtherUser {
 		for _, child := range b.table.Children(p.PID) {
 			b.visit(i, child)
 		}
 	}
 	return true
+}
+
+// leave notes a process that is left alone, unless it is listed as spared.
+func (b *grower) leave(i int, p *platform.Process, reason match.Reason, detail string) {
+	if v := b.verdicts[p.PID]; v != nil && !v.Orphan {
+		return
+	}
+	l := Left{p.PID, p.Start, b.branches[i].root.PID, reason, detail}
+	if !slices.Contains(b.growth.left, l) {
+		b.growth.left = append(b.growth.left, l)
+	}
 }
 
 // group adds the members of a group that a member leads, or led until the given

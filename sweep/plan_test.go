@@ -33,7 +33,7 @@ func TestTrees(t *testing.T) {
 			  52                 | of 50`},
 		{"what was not read in detail stays, with all below", `
 			50 M=42              | orphan
-			  51 unread          |
+			  51 unread          | left environment-unreadable
 			    52               |`},
 		{"a container below it goes with it, whatever it follows", `
 			50 M=42              | orphan

@@ -122,6 +122,9 @@ func (p *plan) report() *Report {
 		}
 	}
 	for _, l := range p.left {
+		if l.Reason == match.EnvUnreadable && p.cleared(l) {
+			continue
+		}
 		l.Detail = printable(l.Detail)
 		r.LeftBehind = append(r.LeftBehind, LeftBehind{l, p.commandOf(l.PID)})
 	}
@@ -130,6 +133,13 @@ func (p *plan) report() *Report {
 	}
 	r.TookMS = milliseconds(p.s.m.Now().Sub(p.began))
 	return r
+}
+
+// cleared says whether what could not be read when the plan was made became a
+// member later, or has exited.
+func (p *plan) cleared(l Left) bool {
+	row := p.table.Get(l.PID)
+	return p.known[platform.Identity{PID: l.PID, Start: l.Start}] != nil || row == nil || row.Exited() || row.Start != l.Start && row.Start != 0
 }
 
 func (r *Report) add(o Orphan) {

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"reaper/match"
@@ -14,7 +15,7 @@ const (
 	ExitFound       = 1 // orphans were found, with --check
 	ExitExited      = 1 // of alive and id: it is not running
 	ExitUsage       = 2
-	ExitLeft        = 3 // something was left: stop-unconfirmed, denied, more than --max, or a census cut short
+	ExitLeft        = 3 // something was left: stop-unconfirmed, denied, unreadable in a tree, more than --max, or a census cut short
 	ExitNoTable     = 4
 	ExitInterrupted = 130
 )
@@ -63,6 +64,9 @@ func stop(ctx context.Context, m Machine, o Options, blind error) (*Report, erro
 	}
 	p.promise()
 	r := p.report()
+	if r.Exit == ExitDone && slices.ContainsFunc(r.LeftBehind, func(l LeftBehind) bool { return l.Reason == match.EnvUnreadable }) {
+		r.Exit = ExitLeft // an orphan's, and it runs
+	}
 	if ctx.Err() != nil {
 		r.Exit = ExitInterrupted
 	}

@@ -210,6 +210,33 @@ func TestStopTakesDoubtForNoAnswer(t *testing.T) {
 		says:    []string{"101: it could not be read again"},
 		exit:    sweep.ExitLeft,
 	}, {
+		name: "a child that was never read in detail is left, named, and no success",
+		world: then(puts(orphan(100), with(process{pid: 101}, child(100), unmarked)), func(k *kernel) {
+			k.faults = []fault{{in: "inspect", pid: 101, err: errUnreadable}}
+		}),
+		signals: "0s TERM group 100 by its leader",
+		members: "100 stopped TERM",
+		says:    []string{"left 101: environment-unreadable it could not be read"},
+		exit:    sweep.ExitLeft,
+	}, {
+		name: "children that could not be read at first: one can be later, others exit",
+		world: then(puts(with(orphan(100), onTerm(ignores)), with(process{pid: 101}, child(100), inGroup(100), unmarked),
+			with(process{pid: 102}, child(100), unmarked), with(process{pid: 103, ending: true}, child(100), unmarked)), func(k *kernel) {
+			k.faults = []fault{{in: "inspect", pid: 101, to: time.Second, err: errUnreadable}, {in: "inspect", pid: 102, err: errUnreadable},
+				{in: "inspect", pid: 103, err: errUnreadable}}
+			k.at(time.Second, func() { k.exit(k.table[102]) })
+		}),
+		signals: "0s TERM 100, 1.57s TERM 101, 2s KILL group 100 by its leader",
+		members: "100 stopped TERM+KILL, 101 stopped TERM",
+	}, {
+		name: "a child that can be read later and does not stop is no longer left",
+		world: then(puts(with(orphan(100), onTerm(ignores)), with(process{pid: 101}, child(100), unmarked, onTerm(ignores), onKill(ignores))), func(k *kernel) {
+			k.faults = []fault{{in: "inspect", pid: 101, to: time.Second, err: errUnreadable}}
+		}),
+		signals: "0s TERM group 100 by its leader, 1.57s TERM group 101 by its leader, 2s KILL group 100 by its leader, 2s KILL group 101 by its leader",
+		members: "100 stopped TERM+KILL, 101 stop-unconfirmed TERM+KILL",
+		exit:    sweep.ExitLeft,
+	}, {
 		name: "a read that hangs costs its process the signal, nobody else, and no group is trusted",
 		world: then(puts(orphan(100), with(orphan(101), child(100), inGroup(100)), orphan(200)), func(k *kernel) {
 			k.faults = []fault{{in: "inspect", pid: 200, from: 4 * time.Millisecond, err: errStalled}}

@@ -135,6 +135,11 @@ func (c *complaints) totals(d *Doc) {
 func (c *complaints) exit(d *Doc, exit int, args []string) {
 	left := d.Totals.Unconfirmed + d.Totals.Denied
 	c.unless(d.Exit == exit, "exit %d in the document, status %d", d.Exit, exit)
+	for _, l := range d.LeftBehind {
+		if l.Reason == "environment-unreadable" && !d.DryRun {
+			left++
+		}
+	}
 	c.unless(left == 0 || exit == 3 || exit == 130, "status %d with %d left", exit, left)
 	c.unless(exit != 3 || left > 0 || d.Refused != "" || d.Cut, "status 3 with nothing left")
 	c.unless(d.Refused == "" || d.Totals.Stopped == 0, "refused, and %d stopped", d.Totals.Stopped)

@@ -56,6 +56,9 @@ func init() {
 		"joiner":       playJoiner,       // FIFO FIFO: goes into the groups that the first names, says so on the second
 		"nsinit":       playNamespaceInit,
 		"manager":      playManager, // CGROUP NOTES LAUNCHES: a service manager that notes each question and answers none; says the pids
+		"fuse":         playFUSE,    // DIR FIFO: mounts what never answers, tells of each question
+		"locked":       playLocked,  // FILE FIFO: maps the file, says where; at a line waits for its own memory lock
+		"peeker":       playPeeker,  // PID ADDRESS: reads a page of that memory
 		"step":         playStep,    // FIFO FIFO LAUNCH: runs it call by call
 	}
 }
