@@ -41,6 +41,7 @@ type place struct {
 	next  []choice // commands, or the values of its argument
 	flags []choice
 	files bool // its argument is a file
+	runs  bool // after -- its arguments are a command's
 }
 
 // choice is a word to choose, and for a flag what its value may be.
@@ -65,7 +66,8 @@ func places(words string, n *kong.Node) []place {
 		for _, value := range enum(arg.Enum) {
 			p.next = append(p.next, choice{word: value})
 		}
-		p.files = p.files || arg.Name == "file" || arg.Name == "command"
+		p.runs = arg.Passthrough
+		p.files = p.files || arg.Name == "file" || p.runs
 	}
 	var below []place
 	for _, child := range n.Children {
@@ -109,15 +111,32 @@ func paths(all []place, sep string) string {
 	return strings.Join(quoted, sep)
 }
 
+// commandHeads are the words after which another command's begin, quoted and joined.
+func commandHeads(all []place, sep string) string {
+	var quoted []string
+	for _, p := range all {
+		if p.runs {
+			quoted = append(quoted, "'"+p.words+" --'")
+		}
+	}
+	return strings.Join(quoted, sep)
+}
+
 func bashCompletion(all []place) string {
 	var b strings.Builder
 	b.WriteString(`# Completion of reaper for bash: source <(reaper completion bash)
 _reaper() {
-	local at= word cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=
+	local at= word i cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=
 	if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi
-	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
 		case ${at:+$at }$word in
 		` + paths(all, " | ") + `) at=${at:+$at }$word ;;
+		` + commandHeads(all, " | ") + `)
+			COMPREPLY=()
+			if ((i < COMP_CWORD - 1)); then compopt -o default; else COMPREPLY=($(compgen -c -- "$cur")); fi
+			return
+			;;
 		esac
 	done
 	COMPREPLY=()
@@ -146,11 +165,18 @@ func zshCompletion(all []place) string {
 	b.WriteString(`#compdef reaper
 # Completion of reaper for zsh: source <(reaper completion zsh), or as _reaper in a folder of $fpath
 _reaper() {
-	local at= word prev=$words[CURRENT-1]
+	local at= word i prev=$words[CURRENT-1]
 	local -a choices
-	for word in ${words[2,CURRENT-1]}; do
+	for (( i = 2; i < CURRENT; i++ )); do
+		word=$words[i]
 		case ${at:+$at }$word in
 		(` + paths(all, "|") + `) at=${at:+$at }$word ;;
+		(` + commandHeads(all, "|") + `)
+			shift $i words
+			(( CURRENT -= i ))
+			_normal
+			return
+			;;
 		esac
 	done
 	if [[ $words[CURRENT] == --*=* ]]; then
@@ -203,6 +229,9 @@ function __reaper_at
 	end
 	test "$at" = "$argv"
 end
+function __reaper_at_command
+	__reaper_at $argv; and test (commandline -opc)[-1] = --
+end
 complete -c reaper -f
 `)
 	for _, p := range all {
@@ -226,6 +255,9 @@ complete -c reaper -f
 		}
 		if p.files {
 			line("-F")
+		}
+		if p.runs {
+			fmt.Fprintf(&b, "complete -c reaper -n '__reaper_at_command %s' -a '(__fish_complete_command)'\n", p.words)
 		}
 	}
 	return b.String()

@@ -101,6 +101,11 @@ var completed = map[string][]string{
 	"reaper completion ":              {"bash", "zsh", "fish"},
 	"reaper sweep --rules odd":        {"odd-file"},
 	"reaper rules check odd":          {"odd-file"},
+	"reaper run --gr":                 {"--grace"},
+	"reaper run -- lab-comma":         {"lab-command"},
+	"reaper run --grace 1s -- lab-co": {"lab-command"},
+	"reaper run -- lab-command odd":   {"odd-file"},
+	"reaper run -- lab-command --gra": nil,
 }
 
 // offers compares what a shell offered with what it should.
@@ -119,6 +124,8 @@ func (l *Lab) shellHome() string {
 	dir := l.path("home")
 	l.must(os.Mkdir(dir, 0o755))
 	l.must(os.WriteFile(filepath.Join(dir, "odd-file"), nil, 0o644))
+	l.withPath()
+	l.must(os.WriteFile(filepath.Join(l.Dir, "bin", "lab-command"), []byte("#!/bin/sh\n"), 0o755))
 	return dir
 }
 
