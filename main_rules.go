@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -122,8 +123,10 @@ func (c *rulesInitCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 // firstRules is the example with nothing in force but the built-in rule: a sweep
 // by cron may read the file before its reader does.
 func firstRules() []byte {
-	// The example's own schema lies in another folder.
-	example := bytes.Replace(exampleRules, []byte("$schema=match/"), []byte("$schema="), 1)
+	// The example's own schema lies in another folder, and is there.
+	modeline, rest, _ := bytes.Cut(exampleRules, []byte("\n"))
+	modeline = bytes.Replace(modeline, []byte("$schema=match/"), []byte("$schema="), 1)
+	example := slices.Concat(modeline, []byte("\n# For editors. To make it, in this file's folder: reaper rules schema >rules.schema.json\n"), rest)
 	var out bytes.Buffer
 	off, inRules := false, false
 	for line := range bytes.Lines(example) {
