@@ -127,8 +127,10 @@ func TestReadmeRules(t *testing.T) {
 		return lab.Start(Spec{Role: "idle", Argv: []string{"node", "--import", "tsx", "/x/daemon/main.ts"}, Env: []string{"PI_ROOST_PARENT_PID=" + pid}, Adopted: true, Leader: true})
 	}
 	left, kept := run(dead), run(live)
+	marked := lab.OrphanLeader([]string{"REAPER_PARENT_PID=" + dead}, lab.Sleep(900)...)
 	res := lab.Run(Run{Args: []string{"--rules", file}, Status: 0})
 	lab.Stopped(res, left, Through("follows"))
+	lab.Stopped(res, marked, Through("follows"))
 	lab.Spared(res, kept, "parent-running")
 }
 
