@@ -159,7 +159,8 @@ func readRules(file string, s Surroundings) ([]byte, error) {
 }
 
 // onlyOwn refuses a file that somebody else can write: it would decide what this
-// user, root above all, stops.
+// user, root above all, stops. A folder that others can write is no matter: what they
+// put there is theirs, and it is the open file that is asked.
 func onlyOwn(file string, info fs.FileInfo, uid int) error {
 	owner, foreign := foreignOwner(info, uid)
 	switch {
