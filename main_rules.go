@@ -55,6 +55,9 @@ func (c *rulesCheckCmd) run(stdout io.Writer, _ zerolog.Logger) (int, error) {
 		}
 		good += len(rules.Rules)
 		fmt.Fprintf(&said, "%s: %s, no mistakes\n", rules.Source, counted(len(rules.Rules), "rule"))
+		for _, odd := range rules.Unmarked() {
+			fmt.Fprintf(&said, "%s: %s, which is no marker of any rule here: is the name right?\n", rules.Source, odd)
+		}
 	}
 	switch {
 	case len(bad) > 0 && len(files) > 1:

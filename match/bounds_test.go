@@ -20,7 +20,7 @@ func TestGone(t *testing.T) {
 	checkRulings(t, rules, []ruling{
 		{"it does not exist", nil, table(home("/tmp/a")).but(missing("/tmp/a")), orphan(Gone, "H=/tmp/a no longer exists")},
 		{"wherever the process hangs", nil, table(proc(50, parent(40), mark("H=/tmp/a")), proc(40)).but(missing("/tmp/a")), orphan(Gone, "H=/tmp/a")},
-		{"it exists", nil, table(home("/tmp/a")), spared(Undecided, "no test answered")},
+		{"it exists", nil, table(home("/tmp/a")), spared(Undecided, "no test says orphan")},
 		{"a relative path is none", nil, table(home("a")).but(missing("a")), spared(Undecided, "")},
 		{"an empty one neither", nil, table(home("")).but(missing("")), spared(Undecided, "")},
 		{"no value at all", []string{"marker: [X], orphan: [gone: H]"}, table(proc(50, mark("X=1"))), spared(Undecided, "")},

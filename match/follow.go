@@ -92,13 +92,13 @@ func (j *judge) followed(p *platform.Process, v platform.Var, pid int, start uin
 	case hasStart && live.Of(start) == platform.No && !live.Kernel && !j.sameClock(p, platform.Identity{PID: pid, Start: live.Start}):
 		return say(FollowUnknown, "%s; %d is running with another start, which may be the same one by the clock of another time namespace", who, pid)
 	case hasStart && live.Of(start) == platform.No:
-		return say(FollowDead, "%s, which is not running: %d is used again, by %d@%d", who, pid, pid, live.Start)
+		return say(FollowDead, "%s, which is not running: pid %d is another process now, %d@%d", who, pid, pid, live.Start)
 	case hasStart:
 		return say(FollowLive, "%s, which is running", who)
 	case live.Kernel || live.Start > p.Start && !j.older(p, pid):
 		return say(FollowRecycled, "%s, which is alive, possibly recycled: its holder is %s", who, stranger(live))
 	case live.Start > p.Start:
-		return say(FollowDead, "%s, which is not running: %d is used again, by %d@%d, which was born after that value was given", who, pid, pid, live.Start)
+		return say(FollowDead, "%s, which is not running: pid %d is another process now, %d@%d, which was born after that value was given", who, pid, pid, live.Start)
 	}
 	return say(FollowLive, "%s, which is running", who)
 }

@@ -33,7 +33,7 @@ func TestFollowedParent(t *testing.T) {
 			table(marked("40")).but(holder(40, platform.Liveness{Running: unknown})), spared(UnknownReason, "cannot be told")},
 		{"a holder younger than its follower may be a stranger", nil, table(marked("60"), other(60)), spared(PossiblyRecycled, "alive, possibly recycled: its holder is younger")},
 		{"such a one that was born after the value was given is one", nil, table(marked("60"), other(60)).but(older(50, 60)),
-			orphan(Follows, "follows 60 (M), which is not running: 60 is used again, by 60@600, which was born after that value was given")},
+			orphan(Follows, "follows 60 (M), which is not running: pid 60 is another process now, 60@600, which was born after that value was given")},
 		{"twice: one such a stranger's, the other runs", nil, table(marked("60", "40"), other(60), other(40)).but(older(50, 60)), spared(ParentRunning, "40")},
 		{"an older holder is the parent, whatever is said of it", nil, table(marked("40"), other(40)).but(older(50, 40)), spared(ParentRunning, "40")},
 		{"one born within the same tick is taken for the parent", nil, table(marked("60"), other(60, start(500))), spared(ParentRunning, "60")},
@@ -41,11 +41,11 @@ func TestFollowedParent(t *testing.T) {
 
 		{"with its start: running", nil, table(marked("40@400"), other(40)), spared(ParentRunning, "follows 40@400 (M), which is running")},
 		{"with its start: younger than the follower, and still the one", nil, table(marked("60@600"), other(60)), spared(ParentRunning, "60@600")},
-		{"with its start: recycled counts as exited", nil, table(marked("40@399"), other(40)), orphan(Follows, "40 is used again, by 40@400")},
+		{"with its start: recycled counts as exited", nil, table(marked("40@399"), other(40)), orphan(Follows, "pid 40 is another process now, 40@400")},
 		{"with another start, where the follower's clock is another", nil, table(marked("40@399"), other(40)).but(clock(50, platform.No)), spared(UnknownReason, "another time namespace")},
 		{"with another start, where the holder's clock is another", nil, table(marked("40@399"), other(40)).but(clock(40, platform.No)), spared(UnknownReason, "40 is running with another start")},
 		{"with another start, where the holder's clock cannot be told", nil, table(marked("40@399"), other(40)).but(clock(40, unknown)), spared(UnknownReason, "another time namespace")},
-		{"with another start, and a kernel thread, which has no clock of its own", nil, table(marked("2@399"), other(2, kernel)).but(clock(2, unknown)), orphan(Follows, "2 is used again")},
+		{"with another start, and a kernel thread, which has no clock of its own", nil, table(marked("2@399"), other(2, kernel)).but(clock(2, unknown)), orphan(Follows, "pid 2 is another process now")},
 		{"with its start, by whatever clock", nil, table(marked("40@400"), other(40)).but(clock(40, platform.No)), spared(ParentRunning, "40@400")},
 		{"not running, by whatever clock", nil, table(marked("42@420")).but(clock(50, platform.No)), orphan(Follows, "42@420")},
 		{"its own pid with another start by another clock", nil, table(marked("50@499")).but(clock(50, platform.No)), spared(UnknownReason, "another time namespace")},
@@ -83,7 +83,7 @@ func TestFollowedParent(t *testing.T) {
 			s := table(proc(50, mark("M="+value)))
 			checkJudged(t, s.judge(t, rulesOf(t, follower)), 50, unmatched)
 			s = table(proc(50, mark("M="+value), mark("H=1")))
-			checkJudged(t, s.judge(t, rulesOf(t, "marker: [H], orphan: [follows: M]")), 50, spared(Undecided, "no test answered: M="+value+" is no pid above 1"))
+			checkJudged(t, s.judge(t, rulesOf(t, "marker: [H], orphan: [follows: M]")), 50, spared(Undecided, "no test says orphan: M="+value+" is no pid above 1"))
 			s = table(proc(50, parent(40), mark("M="+value), mark("H=1")), proc(40))
 			checkJudged(t, s.judge(t, rulesOf(t, "marker: [M, H], orphan: [follows: M, adopted]")), 50, spared(NotAdopted, "node (40)"))
 		})

@@ -82,8 +82,8 @@ func (j *judge) foreign(p *platform.Process) (Reason, string) {
 
 // shield returns whether the process itself is protected or a service's own main process.
 func (j *judge) shield(p *platform.Process) (Reason, string) {
-	if what := j.protected(p); what != "" {
-		return Protected, "matches protect: " + what
+	if why := j.protected(p); why != "" {
+		return Protected, why
 	}
 	return j.service(p)
 }
@@ -136,10 +136,13 @@ func (j *judge) onTerminal(p *platform.Process) (Reason, string) {
 func (j *judge) protected(p *platform.Process) string {
 	for i := range j.rules.Protect {
 		if j.rules.Protect[i].Match(p.Argv) {
-			return j.rules.Protect[i].Text
+			return "matches protect: " + j.rules.Protect[i].Text
 		}
 	}
-	return builtinProtected(p)
+	if what := builtinProtected(p); what != "" {
+		return "matches protect: " + what + " (built in)"
+	}
+	return ""
 }
 
 // unread says whether an ancestor that could be read was not: given up in time.

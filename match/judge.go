@@ -216,7 +216,7 @@ func (j *judge) rule(r *Rule, p *platform.Process, vars []platform.Var) Verdict 
 		return got
 	}
 	last := r.Orphan[len(r.Orphan)-1]
-	return v.spare(Undecided, "no test answered: "+j.explainSilence(last, p, vars), 0)
+	return v.spare(Undecided, "no test says orphan: "+j.explainSilence(last, p, vars), 0)
 }
 
 func (j *judge) test(t Test, r *Rule, p *platform.Process, vars []platform.Var, v Verdict) (Verdict, bool) {

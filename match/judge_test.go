@@ -107,7 +107,7 @@ func TestTheFirstTestThatAnswersDecides(t *testing.T) {
 		{"no, though a later one would prove", nil, table(proc(50, mark("M=40"), home), proc(40)).but(missing("/tmp/roost-a")), spared(ParentRunning, "40")},
 		{"the second where the first abstains", nil, table(proc(50, home, parent(40)), proc(40)).but(missing("/tmp/roost-a")), orphan(Gone, "/tmp/roost-a")},
 		{"the third where two abstain", nil, table(proc(50, home, parent(40)), proc(40)), spared(NotAdopted, "node (40)")},
-		{"none at all", []string{"marker: [HOME_DIR], orphan: [gone: HOME_DIR]"}, table(proc(50, home)), spared(Undecided, "no test answered: HOME_DIR=/tmp/roost-a exists")},
+		{"none at all", []string{"marker: [HOME_DIR], orphan: [gone: HOME_DIR]"}, table(proc(50, home)), spared(Undecided, "no test says orphan: HOME_DIR=/tmp/roost-a exists")},
 	})
 }
 

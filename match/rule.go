@@ -3,7 +3,10 @@
 // for by name (Fact), and judges again once it has been answered.
 package match
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Rules is a rules file, checked and compiled.
 type Rules struct {
@@ -68,3 +71,23 @@ type Stop struct {
 
 // DefaultStop holds where neither file, rule nor flag says otherwise.
 var DefaultStop = Stop{Grace: 2 * time.Second, Confirm: time.Second}
+
+// Unmarked are the tests whose variable no rule has as a marker, which is often a
+// name with a mistake in it.
+func (r *Rules) Unmarked() []string {
+	markers := map[string]bool{}
+	for _, rule := range r.Rules {
+		for _, m := range rule.Marker {
+			markers[m.Name] = true
+		}
+	}
+	var odd []string
+	for _, rule := range r.Rules {
+		for _, t := range rule.Orphan {
+			if t.Name != "" && !markers[t.Name] {
+				odd = append(odd, fmt.Sprintf("rule %s: %s: %s", rule.Name, t.Kind, t.Name))
+			}
+		}
+	}
+	return odd
+}

@@ -4,7 +4,7 @@ import "strings"
 
 // DidYouMean returns the known word that a misspelt one most likely stands for,
 // or "" where none is close: at most one edit in three letters, where an edit
-// adds, drops, changes or swaps letters. Case is not counted.
+// adds, drops, changes or swaps letters; or one that begins with it. Case is not counted.
 func DidYouMean(word string, known []string) string {
 	if len(word) > maxName {
 		return ""
@@ -13,6 +13,11 @@ func DidYouMean(word string, known []string) string {
 	for _, candidate := range known {
 		if d := editDistance(strings.ToLower(word), strings.ToLower(candidate)); d < bestDistance {
 			best, bestDistance = candidate, d
+		}
+	}
+	for _, candidate := range known {
+		if best == "" && len(word) >= 3 && strings.HasPrefix(strings.ToLower(candidate), strings.ToLower(word)) {
+			best = candidate
 		}
 	}
 	return best

@@ -150,7 +150,7 @@ func TestScanArgv(t *testing.T) {
 	if diff := cmp.Diff(Process{PID: c.pid, UID: -1, Argv: []string{"prog", "a b", "", ""}}, *got.row(t, c.pid)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if n := got.Counts; n.Unreadable != 0 || n.Overwritten != 0 {
+	if n := got.Counts; n.Overwritten != 0 { // what is unreadable may be another's, whose arguments cannot be read either
 		t.Errorf("no environment was asked for: %+v", n)
 	}
 	one := idler(t, nil, "a b")

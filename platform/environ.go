@@ -30,13 +30,15 @@ func newWanted(names []string) *wanted {
 //
 // overrun says that a title ran from the arguments into the block. Its front is
 // then the rest of the title, and the piece behind that the tail of an entry cut
-// anywhere: of "note=MARK=1" it may leave "MARK=1".
+// anywhere: of "note=MARK=1" it may leave "MARK=1". What such a front held cannot
+// be told: without a variable behind it the block is as good as overwritten.
 func (w *wanted) scan(block []byte, overrun bool) ([]Var, EnvState) {
 	if n := len(block); n == 0 || block[n-1] != 0 || !holdsEntry(block) {
 		return nil, EnvOverwritten // exec ends a block with NUL, so text up to its very end is a title
 	}
 	var vars []Var
-	for rest := trusted(block, overrun); len(rest) > 0; {
+	whole := trusted(block, overrun)
+	for rest := whole; len(rest) > 0; {
 		end := bytes.IndexByte(rest, 0)
 		entry := rest[:end]
 		rest = rest[end+1:]
@@ -49,6 +51,9 @@ func (w *wanted) scan(block []byte, overrun bool) ([]Var, EnvState) {
 				break
 			}
 		}
+	}
+	if len(vars) == 0 && len(whole) < len(block) && len(w.names) > 0 {
+		return nil, EnvOverwritten
 	}
 	return vars, EnvPresent
 }

@@ -50,8 +50,9 @@ func TestScanEnviron(t *testing.T) {
 		{name: "padded front", block: "title\x00\x00\x00" + block("E="+mark, mark+"=2"), want: found("2")},
 		{name: "blanked front", block: "\x00\x00\x00" + block(mark+"=1", mark+"=2"), want: found("2")},
 		{name: "front with =", block: block("k=title", mark+"=1", mark+"=2"), overrun: true, want: found("2")},
-		{name: "overrun, nothing behind", block: block("k=title"), overrun: true},
-		{name: "overrun, cut entry only", block: block("k=title", mark+"=1"), overrun: true},
+		{name: "front with nothing wanted behind", block: block("\x00ME=/root", "A=b"), state: EnvOverwritten},
+		{name: "overrun, nothing behind", block: block("k=title"), overrun: true, state: EnvOverwritten},
+		{name: "overrun, cut entry only", block: block("k=title", mark+"=1"), overrun: true, state: EnvOverwritten},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got, state := newWanted([]string{"HOME", mark}).scan([]byte(row.block), row.overrun)

@@ -137,7 +137,7 @@ func (p *plan) explained(ctx context.Context, row *platform.Process, a match.Acc
 		stands = unmatched(row, &a)
 	}
 	e.Verdict, e.Rule, e.Reason, e.Detail = stands.verdict, stands.rule, stands.reason, printable(stands.detail)
-	e.Otherwise = p.otherwise(ctx, row, &stands)
+	e.Otherwise = p.otherwise(ctx, row, &stands, a.Guard)
 	for i := range e.Otherwise.If {
 		e.Otherwise.If[i] = printable(e.Otherwise.If[i])
 	}
@@ -147,7 +147,7 @@ func (p *plan) explained(ctx context.Context, row *platform.Process, a match.Acc
 // unmatched says why no rule is about the process, or that nobody can tell.
 func unmatched(row *platform.Process, a *match.Account) standing {
 	if row.Exited() {
-		return standing{verdict: "exited", detail: "it has exited"}
+		return standing{verdict: "exited"}
 	}
 	for _, r := range a.Rules {
 		if r.Matches == "unknown" {

@@ -113,8 +113,11 @@ type imagined struct {
 }
 
 // otherwise looks for the fewest suppositions that turn the verdict, or that leave
-// only what cannot be supposed.
-func (p *plan) otherwise(ctx context.Context, row *platform.Process, stands *standing) Otherwise {
+// only what cannot be supposed. The guard is why no rule may touch the process.
+func (p *plan) otherwise(ctx context.Context, row *platform.Process, stands *standing, guard match.Reason) Otherwise {
+	if stands.verdict == "unmatched" && guard != "" && guard != match.OtherUser {
+		return Otherwise{If: []string{}, Detail: never(row, &standing{reason: guard})}
+	}
 	worlds := []imagined{{hypothesis: p.hypothesis(), stands: *stands, reading: p.reading}}
 	budget := mostJudged
 	for at := 0; at < len(worlds); at++ {
@@ -154,6 +157,8 @@ func (p *plan) toBeJudged(row *platform.Process, s *standing) string {
 		return "the sweep ran in its pid namespace"
 	case s.reason == match.UnknownReason:
 		return "what cannot be told were told"
+	case s.verdict == "unmatched" && row.UID != p.reading.world.System.UID && !p.reading.world.AllUsers:
+		return "--all-users were given and " + p.toMatch(row)
 	case s.verdict == "unmatched":
 		return p.toMatch(row)
 	}
@@ -198,6 +203,9 @@ func never(row *platform.Process, s *standing) string {
 		return "what its service manager started is that one's to stop"
 	case match.EnvUnreadable:
 		return "macOS does not show its environment to anyone"
+	}
+	if s.verdict == "" {
+		return "it is never touched, whatever a rule says"
 	}
 	return "nothing was found that turns it by itself"
 }

@@ -20,7 +20,7 @@ func suppositions(w *imagined, pid int) []supposition {
 	case w.stands.proven():
 		return w.againstProof(w.stands.root)
 	case w.stands.verdict == "unmatched":
-		return w.toMatch(row)
+		return append(w.foreign(row), w.toMatch(row)...)
 	}
 	return w.againstReason(row)
 }
@@ -95,7 +95,7 @@ func (w *imagined) againstReason(row *platform.Process) []supposition {
 		}
 		add("its terminal "+map[bool]string{true: name + " "}[name != ""]+"were closed", func(h *hypothesis) { h.hangUp(terminal) })
 	case match.OtherUser:
-		add("--all-users were given", func(h *hypothesis) { h.world.AllUsers = true })
+		out = append(out, w.foreign(row)...)
 	case match.Protected:
 		for _, p := range w.rules.Protect {
 			if p.Match(row.Argv) {
@@ -125,6 +125,14 @@ func (w *imagined) againstReason(row *platform.Process) []supposition {
 	return out
 }
 
+// foreign supposes that other users' processes are judged, where this is one.
+func (w *imagined) foreign(row *platform.Process) []supposition {
+	if row.UID == w.world.System.UID || w.world.AllUsers {
+		return nil
+	}
+	return []supposition{{"--all-users were given", func(h *hypothesis) { h.world.AllUsers = true }}}
+}
+
 // toAnswer supposes what a test that said nothing would take for a proof.
 func (w *imagined) toAnswer(row *platform.Process, t match.Test) []supposition {
 	var out []supposition
@@ -150,7 +158,7 @@ func (w *imagined) toAnswer(row *platform.Process, t match.Test) []supposition {
 
 // toFollow supposes that the process has the variable, and that what it names has exited.
 func (w *imagined) toFollow(row *platform.Process, name string) supposition {
-	return supposition{fmt.Sprintf("its %s named a process that has exited", name), func(h *hypothesis) {
+	return supposition{fmt.Sprintf("it carried %s with the pid of a process that has exited", name), func(h *hypothesis) {
 		pid := h.unused()
 		mine := h.row(row.PID)
 		mine.Vars = append(slices.DeleteFunc(slices.Clone(mine.Vars), func(v platform.Var) bool { return v.Name == name }), platform.Var{Name: name, Value: fmt.Sprint(pid)})

@@ -48,7 +48,7 @@ func planOf(rules *match.Rules, rows []platform.Process, missing ...string) *pla
 func (p *plan) explains(pid int) (string, standing) {
 	r, g := p.judged(context.Background(), p.hypothesis())
 	s := standingIn(r, g, pid)
-	o := p.otherwise(context.Background(), r.table.Get(pid), &s)
+	o := p.otherwise(context.Background(), r.table.Get(pid), &s, r.judged.Explain(r.table.Get(pid)).Guard)
 	return o.sentence(), s
 }
 
@@ -111,6 +111,9 @@ func TestWhatTurnsAVerdict(t *testing.T) {
 		{"in the foreground", "40 sh\n  50 M=42 tty session:40", "", "orphan, if it were not in the foreground of its terminal", "40 sh\n  50 M=42 session:40", false},
 		{"a protected one", "50 mine M=42", "", `orphan, if protect did not have "mine"`, "50 M=42", false},
 		{"a server", "50 tmux M=42", "", "the same: a server that outlives by design whoever started it is never touched", "", false},
+		{"an unmarked server", "50 tmux", "", "the same: a server that outlives by design whoever started it is never touched", "", false},
+		{"another's, unmarked", "50 user:7", "", "orphan, if it carried M with the pid of a process that has exited and --all-users were given", "", false},
+		{"below another's orphan", "40 M=42 user:7\n  50 user:7", "", "orphan, if --all-users were given", "", false},
 		{"of a server", "40 tmux M=42\n  50 M=42", "", "orphan, if it had been given a marker of its own", "40 tmux M=42\n  50 M=43", false},
 		{"a service", "50 M=42 SYSTEMD_EXEC_PID=50", "", "orphan, if it were not a service's main process", "50 M=42", false},
 		{"above the sweep", "50 M=42\n  900", "", "orphan, if the sweep did not run below it", "50 M=42\n900", false},
@@ -118,8 +121,8 @@ func TestWhatTurnsAVerdict(t *testing.T) {
 		{"a host", "50 M=42\n  51 M=43\n43 x", "", "orphan, if x (43) exited", "50 M=42\n  51 M=43", false},
 		{"below live work", "40 M=42\n  49 M=43\n    50\n43 x", "", "orphan, if x (43) exited", "40 M=42\n  49 M=43\n    50", false},
 		{"left behind", "40 M=42\n  50 mine", "", `orphan, if protect did not have "mine"`, "40 M=42\n  50", false},
-		{"unmarked", "50", "", "orphan, if its M named a process that has exited", "50 M=42", false},
-		{"of another command", "50 other M=42", "", "orphan, if its N named a process that has exited", "50 other M=42 N=42", false},
+		{"unmarked", "50", "", "orphan, if it carried M with the pid of a process that has exited", "50 M=42", false},
+		{"of another command", "50 other M=42", "", "orphan, if it carried N with the pid of a process that has exited", "50 other M=42 N=42", false},
 		{"a container's", "50 M=42 container", "", "judged, if the sweep ran in its pid namespace", "", false},
 		{"unreadable", "50 M=42 hush", "", "judged, if its environment could be read: its own user and root may", "", false},
 		{"another's and unreadable", "50 job user:7 hush", "", "judged, if --all-users were given and its environment could be read: its own user and root may", "", false},
@@ -158,7 +161,7 @@ func TestWhatTurnsAnyVerdict(t *testing.T) {
 		r, g := p.judged(context.Background(), p.hypothesis())
 		for i := range rows {
 			s := standingIn(r, g, rows[i].PID)
-			o := p.otherwise(context.Background(), &rows[i], &s)
+			o := p.otherwise(context.Background(), &rows[i], &s, r.judged.Explain(&rows[i]).Guard)
 			if s.verdict == "" || s.detail == "" || (o.Verdict == "") != (len(o.If) == 0) || (o.Verdict == "") != (o.Detail != "") ||
 				s.proven() && o.Verdict == "orphan" || !s.proven() && o.Verdict == "spared" {
 				t.Fatalf("%d: %+v, %+v", rows[i].PID, s, o)

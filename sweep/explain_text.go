@@ -148,7 +148,10 @@ func (x *Explained) verdictLine() string {
 	if x.Reason != "" {
 		s += " (" + spaced(string(x.Reason)) + ")"
 	}
-	return s + ": " + x.Detail
+	if x.Detail != "" {
+		s += ": " + x.Detail
+	}
+	return s
 }
 
 // would is what a sweep does with the process and the tree that it is in.

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,11 +10,11 @@ import (
 )
 
 // A report as text: each process is one line of cells, in the order in which one
-// asks: what would go, since when, how much it holds, what it is. Below the
-// processes that a sentence holds for stands that sentence. A dry run and what
-// the sweep then did have the same lines in the same order.
+// asks: what would go, since when, how much it holds, what it is. Above the
+// processes that it holds for stands why, below them what else is to be said. A dry
+// run and what the sweep then did have the same lines in the same order.
 
-// row is the line of one process, or of several alike; of a sentence below them;
+// row is the line of one process, or of several alike; of a sentence about them;
 // or of a heading.
 type row struct {
 	outcome       string // first cell; painted where it tells how something ended
@@ -60,7 +61,7 @@ func lay(r *Report, v View) []row {
 		l.heading("")
 	}
 	l.notes()
-	l.heading(r.sentence(v.Home))
+	l.heading(r.sentence(v))
 	return l.rows
 }
 
@@ -81,8 +82,8 @@ func (l *layout) countRules() {
 	l.rules = len(rules)
 }
 
-// orphans are grouped by rule, each group the oldest first; those that are alike
-// come as one, before the others.
+// orphans are grouped by rule, those that only report last, each group the oldest
+// first; those that are alike come as one, before the others.
 func (l *layout) orphans() {
 	byRule := map[string][]*node{}
 	var names []string
@@ -93,7 +94,10 @@ func (l *layout) orphans() {
 		}
 		byRule[o.Rule] = append(byRule[o.Rule], treeOf(o))
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, func(a, b string) int {
+		reports := func(name string) bool { return byRule[name][0].orphans[0].Action == match.ActionReport }
+		return cmp.Or(compareBool(reports(a), reports(b)), cmp.Compare(a, b))
+	})
 	for i, name := range names {
 		trees := byRule[name]
 		slices.SortStableFunc(trees, older)
@@ -103,7 +107,7 @@ func (l *layout) orphans() {
 		if i == 0 {
 			l.rows = append(l.rows, row{outcome: "OUTCOME", pid: "PID", age: "AGE", rss: "RSS", argv: []string{"COMMAND"}})
 		}
-		if name != "" {
+		if name != "" && trees[0].orphans[0].Why.Test != match.Named {
 			l.heading("rule " + name + l.subtotal(trees))
 		}
 		if !l.view.Verbose {
@@ -153,14 +157,13 @@ func (l *layout) together(trees []*node) [][]*node {
 	return groups
 }
 
-// group is some trees, and below them why they are orphans, a sentence for each
-// test that proved any, and what else holds for all of them.
+// group is why some trees are orphans, a sentence for each test that proved any,
+// the trees, and what else holds for all of them.
 func (l *layout) group(trees []*node) {
 	var all []*Orphan
 	var tests []match.TestKind
 	whys := map[match.TestKind][]string{}
 	for _, tree := range trees {
-		l.draw(tree, "", "")
 		for _, o := range tree.orphans {
 			test := o.Why.Test
 			if whys[test] == nil {
@@ -172,9 +175,14 @@ func (l *layout) group(trees []*node) {
 	for _, test := range tests {
 		label := "why"
 		if len(tests) > 1 {
-			label = fmt.Sprintf("why, %d of %d", len(whys[test]), len(all))
+			label = fmt.Sprintf("why (%d of %d)", len(whys[test]), len(all))
+		} else if len(all) > 1 {
+			label = fmt.Sprintf("why (%d orphans)", len(all))
 		}
 		l.say(label, alike(whys[test]))
+	}
+	for _, tree := range trees {
+		l.draw(tree, "", "")
 	}
 	if all[0].Action == match.ActionReport {
 		l.say("left running", "the rule's action is report")
@@ -266,7 +274,7 @@ func oneByOne(trees []*node) string {
 // draw is the row of a process and those of all below it. The lines stand before
 // its command; those that the processes below it have are handed down.
 func (l *layout) draw(n *node, line, below string) {
-	r := row{outcome: spaced(string(n.outcome)), how: n.outcome, pid: fmt.Sprint(n.pid), age: Age(n.age), rss: match.Size(n.rss), tree: line, argv: n.argv}
+	r := row{outcome: l.outcome(n), how: n.outcome, pid: fmt.Sprint(n.pid), age: Age(n.age), rss: match.Size(n.rss), tree: line, argv: n.argv}
 	if n.count > 1 {
 		l.folded = true
 		r.pid = fmt.Sprintf("%d ×", n.count)
@@ -294,6 +302,14 @@ func (l *layout) draw(n *node, line, below string) {
 		}
 		l.draw(child, below+branch, below+under)
 	}
+}
+
+// outcome is the word for what became of a process, or would.
+func (l *layout) outcome(n *node) string {
+	if n.outcome == WouldStop && l.report.Refused != "" {
+		return "held back"
+	}
+	return spaced(string(n.outcome))
 }
 
 // spaced is a word of the JSON document as text has it.
@@ -325,6 +341,7 @@ func (l *layout) notes() {
 	say(r.Exit == ExitInterrupted, "interrupted: what was signalled and not seen to exit may still run; run the sweep again")
 	say(r.Cut, "the reading was cut short, by its deadline or for want of descriptors or memory: what was not read is not judged")
 	say(r.PIDNamespace == "nested" && l.view.Verbose, "in a pid namespace of its own: pids from outside mean nothing here")
+	say(len(r.Idle) > 0 && l.view.Verbose, "nothing here is by "+map[bool]string{true: "rule ", false: "the rules "}[len(r.Idle) == 1]+strings.Join(r.Idle, ", "))
 	verbose(r.Census.Unreadable, "environment", "environments", "could not be read, those processes were not judged")
 	verbose(r.Census.Withheld, "environment", "environments", "of macOS's own programs not shown to anyone, those processes were not judged")
 	verbose(r.Census.Overwritten, "environment", "environments", "empty or overwritten, no marker can be seen there")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -109,7 +110,7 @@ func text(t *testing.T, r *Report, v View) string {
 }
 
 // lineHeads are how the lines of example begin, that are not indented.
-var lineHeads = regexp.MustCompile(`^(?:rules: /r\.yaml$|OUTCOME +PID|rule roost-tests$|2 orphans, 5 processes, |in a pid namespace|3 environments could|1 environment empty|  |$|` +
+var lineHeads = regexp.MustCompile(`^(?:rules: /r\.yaml$|OUTCOME +PID|rule roost-tests$|2 orphans, 5 processes: |in a pid namespace|3 environments could|1 environment empty|  |$|` +
 	`(stopped|vanished|stop unconfirmed|denied|left alone|spared)(?: TERM)?  +\d+ )`)
 
 // One process is one line whatever it is called, no name begins a line, and a
@@ -144,6 +145,15 @@ func TestTextOfHostileNames(t *testing.T) {
 				t.Errorf("%s, %s: %d lines of processes:\n%s", h.what, v, rows, got)
 			}
 		}
+	}
+}
+
+// Guards who learns of a rule with a mistake in its names: --verbose tells which
+// rules nothing is by.
+func TestIdleRules(t *testing.T) {
+	r := &Report{Orphans: []Orphan{{Rule: "a"}}, Spared: []Spared{{Rule: "b"}}}
+	if got := r.idle([]match.Rule{{Name: "a"}, {Name: "c"}, {Name: "b"}}); !slices.Equal(got, []string{"c"}) {
+		t.Error(got)
 	}
 }
 

@@ -32,6 +32,7 @@ type Report struct {
 	Refused      string          `json:"refused,omitempty"` // why nothing was done
 	Exit         int             `json:"exit"`
 	Nothing      string          `json:"-"` // for the text: why there is no tree of what was named
+	Idle         []string        `json:"-"` // for the text: the rules that nothing in it is by
 }
 
 // Orphan is one proven orphan with its tree.
@@ -131,8 +132,26 @@ func (p *plan) report() *Report {
 	if r.Totals.Unconfirmed+r.Totals.Denied > 0 || r.Cut {
 		r.Exit = ExitLeft
 	}
+	r.Idle = r.idle(p.s.o.Rules.Rules)
 	r.TookMS = milliseconds(p.s.m.Now().Sub(p.began))
 	return r
+}
+
+func (r *Report) idle(rules []match.Rule) []string {
+	busy := map[string]bool{}
+	for _, o := range r.Orphans {
+		busy[o.Rule] = true
+	}
+	for _, s := range r.Spared {
+		busy[s.Rule] = true
+	}
+	var idle []string
+	for _, rule := range rules {
+		if !busy[rule.Name] {
+			idle = append(idle, rule.Name)
+		}
+	}
+	return idle
 }
 
 // cleared says whether what could not be read when the plan was made became a

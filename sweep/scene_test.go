@@ -124,7 +124,7 @@ func usual() *Report {
 		drawnTree("big", Why{match.Over, "its tree holds 3.2 GiB of PSS and swap, over the rule's 2.0 GiB"}, `
 			39001 200 3400 | /opt/jdk/bin/java -Xmx8g -cp /opt/index/lib/lucene.jar:/opt/index/lib/index.jar org.example.Indexer --watch`),
 	)
-	r.Orphans[3].SwapBytes = 180 * mib
+	r.Orphans[3].SwapBytes, r.Idle = 180*mib, []string{"caches"}
 	r.Orphans[0].Members[4].By, r.Orphans[0].Members[3].By = "pid", "pid"
 	r.spare(50010, match.ParentRunning, follows(50001, "running"), "node --import tsx /home/ann/code/roost/src/daemon/main.ts --port 0")
 	r.spare(50011, match.ParentRunning, follows(50001, "running"), "node --import tsx /home/ann/code/roost/src/host/main.ts --session 1")
@@ -195,7 +195,7 @@ func live() *Report {
 	}
 	r.spare(300, match.NotAdopted, "its parent is fish (290)", "node /x/host/main.ts")
 	r.spare(301, match.TooYoung, "12s old, the rule asks for 10m", "node /x/host/main.ts")
-	r.spare(302, match.Undecided, "no test answered: HOME_DIR=/tmp/roost-7 exists", "node /x/daemon/main.ts")
+	r.spare(302, match.Undecided, "no test says orphan: HOME_DIR=/tmp/roost-7 exists", "node /x/daemon/main.ts")
 	r.spare(303, match.OtherUser, "belongs to user 7; --all-users would judge it", "x")
 	return r.spare(304, match.OtherUser, "belongs to user 7; --all-users would judge it", "y")
 }

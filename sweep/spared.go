@@ -30,15 +30,19 @@ func (l *layout) spared() {
 		switch {
 		case len(all) == 0:
 		case reason == match.OtherUser && !l.view.Verbose:
-			l.rows = append(l.rows, row{outcome: "spared", pid: fmt.Sprintf("%d ×", len(all)), argv: []string{"of other users"}})
-			l.say(spaced(string(reason)), "--all-users would judge "+map[bool]string{true: "it", false: "them"}[len(all) == 1]+" too")
+			r, them := row{outcome: "spared", pid: fmt.Sprintf("%d ×", len(all)), argv: []string{"of other users"}}, "them"
+			if len(all) == 1 {
+				r.pid, r.argv, them = fmt.Sprint(all[0].PID), []string{"of another user"}, "it"
+			}
+			l.say(spaced(string(reason)), "--all-users would judge "+them+" too")
+			l.rows = append(l.rows, r)
 		default:
 			l.sparedFor(reason, all)
 		}
 	}
 }
 
-// sparedFor are the rows of one reason, and a sentence below those that share it.
+// sparedFor are the rows of one reason, and a sentence above those that share it.
 func (l *layout) sparedFor(reason match.Reason, all []Spared) {
 	nodes := make([]*node, len(all))
 	for i, s := range all {
@@ -49,6 +53,7 @@ func (l *layout) sparedFor(reason match.Reason, all []Spared) {
 	}
 	for len(nodes) > 0 {
 		var details []string
+		var rows []row
 		sentence := shared(nodes[0].details())
 		same := func(n *node) bool { return shared(n.details()) == sentence }
 		for _, n := range nodes {
@@ -59,9 +64,10 @@ func (l *layout) sparedFor(reason match.Reason, all []Spared) {
 			if n.count > 1 {
 				l.folded, r.pid = true, fmt.Sprintf("%d ×", n.count)
 			}
-			l.rows, details = append(l.rows, r), append(details, n.details()...)
+			rows, details = append(rows, r), append(details, n.details()...)
 		}
 		l.say(spaced(string(reason)), alike(details))
+		l.rows = append(l.rows, rows...)
 		nodes = slices.DeleteFunc(nodes, same)
 	}
 }

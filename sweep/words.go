@@ -10,54 +10,79 @@ import (
 )
 
 // sentence sums the report up: what would go or what went, what is left, what was spared and why.
-func (r *Report) sentence(home string) string {
+func (r *Report) sentence(v View) string {
 	if r.Nothing != "" {
 		return r.Nothing
 	}
+	spared := r.sparedPart()
+	if v.Quiet {
+		spared = ""
+	}
 	if len(r.Orphans) == 0 {
-		return "no orphans among " + count(r.Census.Processes, "process", "processes") + r.source(home) + r.sparedPart()
+		return "no orphans among " + count(r.Census.Processes, "process", "processes") + r.source(v.Home) + spared
 	}
 	trees := count(r.Totals.Orphans, "orphan", "orphans")
 	if r.Orphans[0].Why.Test == match.Named {
 		trees = count(r.Totals.Orphans, "tree", "trees")
 	}
-	whole := trees + ", " + count(r.Totals.Processes, "process", "processes") + ", " + r.memory()
+	whole := trees + ", " + count(r.Totals.Processes, "process", "processes")
+	sums := r.sums()
+	for _, all := range []Outcome{WouldStop, Stopped} {
+		if sums[all].processes == r.Totals.Processes && r.Refused == "" {
+			return whole + ", " + r.memory() + " " + inWords(all) + spared
+		}
+	}
 	var parts []string
-	outcomes := map[Outcome]int{}
-	for _, o := range r.Orphans {
-		for _, m := range o.Members {
-			outcomes[m.Outcome]++
-		}
-	}
 	for _, o := range []Outcome{WouldStop, Stopped, Vanished, Unconfirmed, Denied, Changed, Recycled, Reported} {
-		if n := outcomes[o]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, inWords(o)))
+		switch s := sums[o]; {
+		case s.processes == 0:
+		case o == WouldStop && r.Refused != "":
+			parts = append(parts, "nothing "+map[bool]string{true: "would be", false: "was"}[r.DryRun]+" stopped")
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", s.processes, inWords(o))+s.note(o))
 		}
 	}
-	switch {
-	case outcomes[WouldStop] > 0 && r.Refused != "" && r.DryRun:
-		return whole + ": nothing would be stopped" + r.sparedPart()
-	case outcomes[WouldStop] > 0 && r.Refused != "":
-		return whole + ": nothing was stopped" + r.sparedPart()
-	case outcomes[WouldStop] == r.Totals.Processes:
-		return whole + " would be stopped" + r.sparedPart()
-	case outcomes[Stopped] == r.Totals.Processes:
-		return whole + " stopped" + r.sparedPart()
-	}
-	return whole + ": " + strings.Join(parts, ", ") + r.sparedPart()
+	return whole + ": " + strings.Join(parts, ", ") + spared
 }
 
-// inWords says of an outcome what its name alone does not.
+// sum is what ended in one way.
+type sum struct {
+	processes int
+	rss       uint64
+}
+
+func (r *Report) sums() map[Outcome]sum {
+	sums := map[Outcome]sum{}
+	for _, o := range r.Orphans {
+		for _, m := range o.Members {
+			s := sums[m.Outcome]
+			sums[m.Outcome] = sum{s.processes + 1, s.rss + m.RSSBytes}
+		}
+	}
+	return sums
+}
+
+// note says of an outcome what its name alone does not, and what it holds.
+func (s sum) note(o Outcome) string {
+	note := map[Outcome]string{Vanished: "exited before any signal", Unconfirmed: "may still run", Reported: "left running"}[o]
+	switch {
+	case note == "" && s.rss == 0:
+		return ""
+	case s.rss > 0 && note != "":
+		note = ", " + note
+	}
+	if s.rss > 0 {
+		note = match.Size(s.rss) + note
+	}
+	return " (" + note + ")"
+}
+
 func inWords(o Outcome) string {
 	switch o {
 	case WouldStop:
 		return "would be stopped"
-	case Vanished:
-		return "vanished (exited before any signal)"
 	case Unconfirmed:
-		return "stop unconfirmed (may still run)"
-	case Reported:
-		return "reported (left running)"
+		return "stop unconfirmed"
 	}
 	return spaced(string(o))
 }

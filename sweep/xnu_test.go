@@ -153,7 +153,7 @@ func TestRecycledOnXNU(t *testing.T) {
 		world:   counts(puts(orphan(100), stranger)),
 		signals: "0s TERM group 100",
 		members: "100 stopped TERM",
-		says:    []string{"4242 is used again"},
+		says:    []string{"pid 4242 is another process now"},
 	}, {
 		name:    "and a member that carries the same number goes along",
 		world:   counts(puts(orphan(100), with(orphan(101), child(100)), stranger)),
