@@ -152,6 +152,9 @@ func TestRunPassesNoKeyTwice(t *testing.T) {
 	}{
 		{"SIGQUIT", func() { d.types(ctrlQuit) }},
 		{"SIGUSR1", func() { lab.must(run.Signal(syscall.SIGUSR1)) }},
+		{"SIGINT", func() { d.types(ctrlC) }},
+		{"SIGTSTP", func() { d.types(ctrlZ) }},
+		{"SIGCONT", func() { d.hears("148", "the stop"); d.enters("fg") }},
 		{"SIGQUIT", func() { d.types(ctrlQuit) }},
 		{"SIGHUP", func() { lab.must(run.Signal(syscall.SIGHUP)) }},
 		{"SIGTERM", func() { lab.must(run.Signal(syscall.SIGTERM)) }},
@@ -165,6 +168,58 @@ func TestRunPassesNoKeyTwice(t *testing.T) {
 	}
 	lab.must(command.Signal(syscall.SIGKILL))
 	lab.AwaitExit(run)
+}
+
+// Guards what is sent to a run alone that shares a group, where the terminal has
+// sent nothing: in the background.
+func TestRunInABackgroundScript(t *testing.T) {
+	lab := newLab(t)
+	d := lab.desk("REAPER run -- SLEEP901; SAY ended $?")
+	d.enters("bash SCRIPT &")
+	d.hears("0", "the shell")
+	command := lab.Sleeper(901)
+	run := lab.list(command.Stat().PPID, "reaper run")
+	if command.Stat().PGID != run.Stat().PGID {
+		t.Errorf("%s is not in the group of %s", command, run)
+	}
+	lab.must(run.Signal(syscall.SIGINT))
+	d.hears("ended 130", "the script")
+}
+
+// Guards a run whose command alone is stopped, by somebody who will continue it
+// alone: the run goes on, in whatever group the command is.
+func TestRunOfAStoppedCommand(t *testing.T) {
+	for line, sig := range map[string]syscall.Signal{"bash SCRIPT": syscall.SIGTSTP, "REAPER run -- SLEEP901 &": syscall.SIGSTOP} {
+		t.Run(line, func(t *testing.T) {
+			lab := newLab(t)
+			d := lab.desk("REAPER run -- SLEEP901; SAY ended $?")
+			d.enters(line)
+			command := lab.Sleeper(901)
+			run := lab.list(command.Stat().PPID, "reaper run")
+			for range 5 {
+				lab.must(command.Signal(sig))
+				lab.eventually("its stop", func() bool { return command.Stat().State == 'T' })
+				lab.must(command.Signal(syscall.SIGCONT))
+				lab.eventually("its going on", func() bool { return command.Stat().State == 'S' })
+			}
+			lab.must(run.Signal(syscall.SIGTERM))
+			lab.AwaitExit(run)
+			lab.gone(command)
+		})
+	}
+}
+
+// Guards the end of a command that answers SIGTERM by stopping: the run does not
+// stop with it, but kills it.
+func TestRunKillsWhatStopsInstead(t *testing.T) {
+	lab := newLab(t)
+	owner := lab.Live()
+	d := lab.desk("trap 'while :; do kill -TSTP $$; done' TERM\nSLEEP901 &\nwhile :; do wait; done")
+	d.enters("REAPER run --grace 1s --follow " + itoa(owner.PID) + " -- bash SCRIPT")
+	command := lab.list(lab.Sleeper(901).Stat().PPID, "the command")
+	lab.Kill(owner)
+	d.hears("137", "the run")
+	lab.gone(command)
 }
 
 // Guards a pipeline's keys: each of them reaches all members, and a member reads.

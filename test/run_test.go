@@ -164,16 +164,20 @@ func TestRunReadsTheTerminal(t *testing.T) {
 
 // Guards the background: a run that the terminal is not given to does not take it.
 func TestRunInTheBackground(t *testing.T) {
-	lab := newLab(t)
-	path, _ := lab.console()
-	shell := lab.Start(Spec{Argv: []string{"sh", "-c", fmt.Sprintf("set -m; %s run -- sleep %s & wait; :", reaperBinary(t), lab.SleepArg(901))}, TTY: path, Leader: true})
-	command := lab.Sleeper(901)
-	if s := command.Stat(); s.ForegroundG != shell.PID || s.PGID != command.PID {
-		t.Errorf("%+v", s)
+	for _, input := range []string{"", "</dev/null"} {
+		t.Run("sleep "+input, func(t *testing.T) {
+			lab := newLab(t)
+			path, _ := lab.console()
+			shell := lab.Start(Spec{Argv: []string{"sh", "-c", fmt.Sprintf("set -m; %s run -- sleep %s %s & wait; :", reaperBinary(t), lab.SleepArg(901), input)}, TTY: path, Leader: true})
+			command := lab.Sleeper(901)
+			if s := command.Stat(); s.ForegroundG != shell.PID || s.PGID != command.PID {
+				t.Errorf("%+v", s)
+			}
+			lab.must(lab.list(command.Stat().PPID, "reaper run").Signal(syscall.SIGTERM))
+			lab.AwaitExit(command)
+			lab.AwaitExit(shell)
+		})
 	}
-	lab.must(lab.list(command.Stat().PPID, "reaper run").Signal(syscall.SIGTERM))
-	lab.AwaitExit(command)
-	lab.AwaitExit(shell)
 }
 
 // escapers is a shell's text that starts 902 double-forked in a session of its own
