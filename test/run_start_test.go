@@ -112,6 +112,37 @@ func TestRunAsAnEntrypoint(t *testing.T) {
 	}
 }
 
+// Guards a run whose parent is in another pid namespace, in which it has no number.
+func TestRunEntered(t *testing.T) {
+	lab := newLab(t)
+	ns, witness := lab.Namespace(Spec{Argv: []string{"/sbin/init"}}), lab.path("witness")
+	enter := []string{lab.needProgram("nsenter"), "-t", itoa(ns.Init.PID), "-m", "-p"}
+	res := lab.Run(Run{Command: "run", Via: enter, Args: []string{"--", "touch", witness}, Status: 125})
+	lab.saysErrors(res, "the parent is in another pid namespace", "touch was not started")
+	if _, err := os.Stat(witness); err == nil {
+		t.Error("it was started")
+	}
+	lab.Run(Run{Command: "run", Via: enter, Args: []string{"--follow", "1", "--", "touch", witness}, Status: 0})
+	_, err := os.Stat(witness)
+	lab.must(err)
+}
+
+// Guards many short runs, one after the other and at once: each has its command's
+// status, its command none of its descriptors, and of none a process or zombie is left.
+func TestRunOften(t *testing.T) {
+	lab := newLab(t)
+	const text = `cd / && i=0
+while [ $i -lt 30 ]; do i=$((i+1)); "$1" run -- sh -c "exit $i"; s=$?; [ $s = $i ] || echo $i ended with $s; done
+seq 20 | xargs -P 20 -I{} sh -c '"$1" run -- sh -c "exit {}"; s=$?; [ $s = {} ] || echo {} ended with $s' sh "$1"
+files='cd /proc/$$/fd && echo *'
+[ "$("$1" run --home / -- sh -c "$files")" = "$(sh -c "$files")" ] || echo descriptors
+echo /proc/[0-9]*`
+	res := lab.through([]string{lab.needProgram("unshare"), "-pf", "--mount-proc", "sh", "-c", text, "sh"}, Run{Command: "run"})
+	if res.Exit != 0 || res.Stdout != "/proc/1\n" || res.Stderr != "" {
+		t.Errorf("status %d, %q, %q", res.Exit, res.Stdout, res.Stderr)
+	}
+}
+
 // Guards a service: its manager has started it, and is not followed. Only the
 // service's own process is meant, not what inherited the variable.
 func TestRunAsAService(t *testing.T) {
