@@ -98,7 +98,9 @@ func (h *xnuHandle) Exited() (bool, error) {
 
 // Signal sends the signal if the process still holds its pid. Between the look and
 // kill(2) lie microseconds, in which it would have to exit and be waited for, and
-// the pids to go round once: they are given out in sequence. A zombie, on which
+// the pids to go round once: they are given out in sequence. The call that binds a
+// signal to the process (proc_signal_with_audittoken, since 14.2) is left out: it is
+// private, untried, and answers ESRCH after an exec as well. A zombie, on which
 // kill(2) succeeds, is gone here.
 func (h *xnuHandle) Signal(sig syscall.Signal) error {
 	if h.pid <= 1 {

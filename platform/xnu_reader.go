@@ -284,7 +284,7 @@ func (c *Census) confirmed(p *Process) bool {
 	for _, v := range p.Vars {
 		if !slices.ContainsFunc(c.Processes, func(o Process) bool {
 			kin := o.PID == p.PPID || o.PPID == p.PID || o.PGID == p.PGID && p.PGID > 1 || o.SID == p.SID && p.SID > 1
-			return kin && o.PID != p.PID && !o.Titled && slices.Contains(o.Vars, v)
+			return kin && !o.Titled && slices.Contains(o.Vars, v) // itself is titled
 		}) {
 			return false
 		}

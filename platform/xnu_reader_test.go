@@ -213,9 +213,12 @@ func TestXNUOlder(t *testing.T) {
 }
 
 func TestXNUReaderDoubtsTitles(t *testing.T) {
-	titled := func(k *scripted) *scriptedProc {
-		p := k.add(60, nil)
-		p.args[0] = []byte("\x04\x00\x00\x00/opt/n/node\x00\x00\x00\x00\x00npm run dev\x00\x00\x00\x00\x00\x00\x00MARK=4242\x00\x00\x00\x00ptr_munge=\x00th_port=\x00")
+	args := func(env string) []byte {
+		return []byte("\x04\x00\x00\x00/opt/n/node\x00\x00\x00\x00\x00npm run dev\x00\x00\x00\x00\x00\x00\x00" + env + "\x00\x00\x00\x00ptr_munge=\x00th_port=\x00")
+	}
+	titled := func(k *scripted, pid int) *scriptedProc {
+		p := k.add(pid, nil)
+		p.args[0] = args("MARK=4242")
 		return p
 	}
 	for _, c := range []struct {
@@ -229,12 +232,22 @@ func TestXNUReaderDoubtsTitles(t *testing.T) {
 		{"its child carries another", func(k *scripted, _ *scriptedProc) { k.add(61, []string{"MARK=4243"}).ppid = 60 }, true},
 		{"a member of its group does", func(k *scripted, _ *scriptedProc) { k.add(61, []string{"MARK=4242"}).pgid = 60 }, false},
 		{"a stranger does", func(k *scripted, _ *scriptedProc) { k.add(61, []string{"MARK=4242"}) }, true},
+		{"a member of its session does", func(k *scripted, _ *scriptedProc) { k.add(61, []string{"MARK=4242"}).sid = 60 }, false},
+		{"its parent does", func(k *scripted, p *scriptedProc) { k.add(61, []string{"MARK=4242"}); p.ppid = 61 }, false},
+		{"its child does, behind a title of its own", func(k *scripted, _ *scriptedProc) { titled(k, 61).ppid = 60 }, true},
+		{"adopted, and an empty entry hides the rest", func(_ *scripted, p *scriptedProc) {
+			p.unique, p.args[0] = uniqueBytes(unique{id: 9, parent: 5}), args("MARK=4242\x00\x00MARK=4243")
+		}, true},
+		{"its child carries one of two", func(k *scripted, p *scriptedProc) {
+			k.add(61, []string{"MARK=4242"}).ppid = 60
+			p.args[0] = args("MARK=4242\x00MARK=4243")
+		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newScripted()
-			c.script(k, titled(k))
+			c.script(k, titled(k, 60))
 			got := k.inspected(t).get(60)
-			if (got.Doubtful != "") != c.doubt || !got.Titled || !slices.Equal(got.Vars, []Var{{"MARK", "4242"}}) || !slices.Equal(got.Argv, []string{"npm", "run", "dev"}) {
+			if (got.Doubtful != "") != c.doubt || !got.Titled || !slices.Contains(got.Vars, Var{"MARK", "4242"}) || !slices.Equal(got.Argv, []string{"npm", "run", "dev"}) {
 				t.Errorf("%+v", got)
 			}
 		})

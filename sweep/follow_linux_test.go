@@ -114,3 +114,73 @@ func TestRunWithoutSight(t *testing.T) {
 		})
 	}
 }
+
+// late is this machine where something happens between two questions.
+type late struct {
+	sweep.OS
+	opens   int   // the process that a handle turns out to be of; 0: the one asked for
+	parents []int // one for each question, the last for ever
+}
+
+func (m *late) Open(pid int) (sweep.Handle, error) {
+	if m.opens != 0 {
+		pid = m.opens
+	}
+	return m.OS.Open(pid)
+}
+
+func (m *late) System() (platform.System, error) {
+	system, err := m.OS.System()
+	if len(m.parents) > 0 {
+		system.PPID = m.parents[0]
+		m.parents = m.parents[min(1, len(m.parents)-1):]
+	}
+	return system, err
+}
+
+// Guards the follower's start: the followed process has exited and its pid is used
+// again, or the parent has and another process adopted the run, while it is looked at.
+func TestRunStartsTooLate(t *testing.T) {
+	reader, err := platform.NewReader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	machine := sweep.OS{Reader: reader}
+	zombie := exec.Command("true")
+	if err := zombie.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer zombie.Wait()
+	h, err := platform.OpenHandle(zombie.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	for gone := false; !gone; {
+		if gone, err = h.Exited(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		m      *late
+		follow int
+		says   string
+	}{
+		{"the pid is used again", &late{OS: machine, opens: zombie.Process.Pid}, os.Getppid(), fmt.Sprintf("%d, which is to be followed, is not running", os.Getppid())},
+		{"adopted", &late{OS: machine, parents: []int{os.Getppid(), 1}}, 0, fmt.Sprintf("the parent %d is not running", os.Getppid())},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := t.TempDir() + "/started"
+			ended, err := sweep.Run(c.m, sweep.RunOptions{Options: sweep.Options{Rules: match.Default(), Deadline: time.Minute},
+				Follow: platform.Identity{PID: c.follow}, Argv: []string{"touch", file}, Env: os.Environ()})
+			if ended.Status != sweep.ExitNotStarted || err == nil || !strings.Contains(err.Error(), c.says+": touch was not started") {
+				t.Errorf("status %d, %v", ended.Status, err)
+			}
+			if _, err := os.Stat(file); err == nil {
+				t.Error("it was started")
+			}
+		})
+	}
+}

@@ -32,6 +32,7 @@ func (l *Lab) follower(env, flags []string, command ...string) follower {
 // ends demands how it ends: its status, and the words of its only line, none: it is silent.
 func (f follower) ends(status int, words ...string) {
 	f.lab.t.Helper()
+	f.lab.AwaitExit(f.proc)
 	res := f.finish()
 	if res.Exit != status || res.Stdout != "" || strings.Count(res.Stderr, "\n") != min(len(words), 1) {
 		f.lab.t.Errorf("status %d instead of %d, %q, %q", res.Exit, status, res.Stdout, res.Stderr)
