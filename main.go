@@ -86,6 +86,10 @@ type command interface {
 // readDeadline ends a reading of the process table that something blocks.
 const readDeadline = 20 * time.Second
 
+// readerPatience is how long what was interrupted may still take to print, into a
+// pipe that nobody reads for instance.
+const readerPatience = 5 * time.Second
+
 func main() {
 	if platform.PlayCanary() {
 		return
@@ -99,7 +103,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if chosen == nil {
 		return code
 	}
-	code = told(stderr, func() (int, error) { return chosen.run(stdout, newLog(stderr, level)) })
+	code = told(stderr, func() (int, error) {
+		if err := platform.FewDescriptors(); err != nil {
+			return sweep.ExitNoTable, err
+		}
+		return chosen.run(stdout, newLog(stderr, level))
+	})
 	if c, ok := chosen.(*runCmd); ok && c.endedBy != 0 {
 		signal.Reset(c.endedBy)
 		platform.RaiseSelf(c.endedBy) // where it is ignored there is the status still
@@ -199,6 +208,7 @@ func (c *shared) act(stdout io.Writer, log zerolog.Logger, v sweep.View, work fu
 	ctx, stop := signal.NotifyContext(context.Background(), endings...)
 	defer stop()
 	report, err := work(ctx, sweep.OS{Reader: reader})
+	defer lastWords(ctx, stop)()
 	if errors.Is(err, context.Canceled) {
 		return sweep.ExitInterrupted, errors.New("interrupted while reading the process table: nothing was signalled")
 	}
@@ -211,6 +221,26 @@ func (c *shared) act(stdout io.Writer, log zerolog.Logger, v sweep.View, work fu
 	}
 	v.Width, v.Color, v.Home = width(stdout), c.color(stdout), os.Getenv("HOME")
 	return written(report.Exit, report.Text(stdout, v))
+}
+
+// lastWords bounds how long an interrupted command waits for whoever reads what it
+// prints, until the function that it returns is called.
+func lastWords(interrupted context.Context, stop func()) func() {
+	printed := make(chan struct{})
+	go func() {
+		select {
+		case <-printed:
+			return
+		case <-interrupted.Done():
+		}
+		select {
+		case <-printed:
+		case <-time.After(readerPatience):
+			stop()
+			platform.RaiseSelf(syscall.SIGTERM)
+		}
+	}()
+	return func() { close(printed) }
 }
 
 // options are what the flags and the environment say.

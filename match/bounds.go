@@ -12,8 +12,8 @@ import (
 // variable names.
 const newborn = 10 * time.Second
 
-// testGone proves by a variable's absolute path that does not exist as the
-// process itself sees it. It never spares: anything else abstains.
+// testGone proves by a variable's absolute path that exists neither for the process
+// itself nor for the sweep. It never spares: anything else abstains.
 func (j *judge) testGone(t Test, p *platform.Process, vars []platform.Var, v Verdict) (Verdict, bool) {
 	if j.age(p) < newborn {
 		return v, false

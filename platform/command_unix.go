@@ -92,3 +92,16 @@ func (t *Terminal) Give(pgid int) error { return unix.IoctlSetPointerInt(t.fd, u
 
 // Close gives the descriptor back.
 func (t *Terminal) Close() error { return unix.Close(t.fd) }
+
+// leastFiles is the lowest limit on open files that the Go runtime and a reading
+// get along with: below it the runtime ends the program where it stands.
+const leastFiles = 8
+
+// FewDescriptors is an error where this process may open hardly any files.
+func FewDescriptors() error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil && limit.Cur < leastFiles {
+		return fmt.Errorf("this process may open no more than %d files at a time (ulimit -n): give it 64", limit.Cur)
+	}
+	return nil
+}

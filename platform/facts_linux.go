@@ -15,26 +15,92 @@ import (
 )
 
 // Missing answers whether an absolute path does not exist as the process itself
-// sees it, in its own mount namespace and root (openat2(2) with RESOLVE_IN_ROOT,
-// Linux 5.6: an absolute link leads to the process's root, not to ours). What
-// cannot be told, a dead network mount for instance, is Unknown.
+// sees it, in its own mount namespace and root. One that is there for this process
+// is Unknown then: nobody removed it, the other has left for another root. So is
+// what cannot be told, a dead network mount for instance.
 func (r *Reader) Missing(ctx context.Context, id Identity, path string) Answer {
 	return within(ctx, func() Answer {
-		root, err := unix.Open(fmt.Sprintf("/proc/%d/root", id.PID), unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return Unknown
+		seen := absent(fmt.Sprintf("/proc/%d/root", id.PID), path)
+		if seen != Yes {
+			return seen
 		}
-		defer unix.Close(root)
-		fd, err := unix.Openat2(root, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
-		if err == nil {
-			unix.Close(fd)
-			return No
-		}
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) || !r.holds(id) {
+		if !r.holds(id) || absent("/", path) != Yes {
 			return Unknown
 		}
 		return Yes
 	})
+}
+
+// absent answers whether a path does not exist below a root (openat2(2) with
+// RESOLVE_IN_ROOT, Linux 5.6: an absolute link leads to that root, not to ours).
+func absent(root, path string) Answer {
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Unknown
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+	if err == nil {
+		unix.Close(fd)
+		return No
+	}
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return alsoForOthers(dir, path)
+	}
+	return Unknown
+}
+
+// alsoForOthers is Yes for a path that does not exist, but Unknown where it leads
+// through procfs: /proc/self, and with it /dev/fd, is another folder for each that
+// asks. It resolves part by part, as path_resolution(7) has it.
+func alsoForOthers(root int, path string) Answer {
+	stack := []int{root}
+	pop := func(keep int) {
+		for _, fd := range stack[keep:] {
+			unix.Close(fd)
+		}
+		stack = stack[:keep]
+	}
+	defer pop(1)
+	rest := strings.Split(path, "/")
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			pop(max(1, len(stack)-1))
+			continue
+		}
+		fd, err := unix.Openat(stack[len(stack)-1], name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+			return Yes
+		}
+		if err != nil {
+			return Unknown
+		}
+		stack = append(stack, fd)
+		var fs unix.Statfs_t
+		if unix.Fstatfs(fd, &fs) != nil || fs.Type == unix.PROC_SUPER_MAGIC {
+			return Unknown
+		}
+		buf := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(fd, "", buf)
+		if err != nil { // no link
+			continue
+		}
+		if links++; links > 40 || n == len(buf) {
+			return Unknown
+		}
+		target := string(buf[:n])
+		pop(len(stack) - 1)
+		if strings.HasPrefix(target, "/") {
+			pop(1)
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return Unknown // it is there by now
 }
 
 // Memory is the proportional memory of a process in bytes: Pss and SwapPss of

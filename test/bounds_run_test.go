@@ -36,8 +36,8 @@ func (l *Lab) awaitHoards(numbers ...int) {
 	}
 }
 
-// A folder that is gone proves that nobody needs what works in it, as the process
-// itself sees the folder, and once it has had the time to make it.
+// A folder that is gone proves that nobody needs what works in it, if it is so for
+// the process itself and for the sweep, and once it has had the time to make it.
 func TestGoneFolder(t *testing.T) {
 	lab := newLab(t)
 	lab.Rules(fmt.Sprintf("rules:\n  - name: gone\n    marker: [%s]\n    orphan: [gone: %[1]s]\n"+
@@ -49,6 +49,7 @@ func TestGoneFolder(t *testing.T) {
 	lab.must(os.Symlink("here", dir("link")))
 	lab.must(os.Symlink(dir("nowhere"), dir("dangling")))
 	lab.must(os.Symlink("/here", dir("jail/link")))
+	lab.must(os.Symlink("/proc/self/fd/99", dir("descriptor")))
 	lab.must(os.WriteFile(dir("file"), nil, 0o644))
 	lab.must(os.Chmod(dir("closed"), 0o700))
 	home := func(value string) string { return lab.HomeVar + "=" + value }
@@ -80,10 +81,15 @@ func TestGoneFolder(t *testing.T) {
 		orphan("relative", "spared undecided", home("nowhere")),
 		orphan("empty", "spared undecided", home("")),
 		orphan("twice, once there", "spared undecided", home(dir("nowhere")), home(dir("here"))),
-		running("in a jail, missing there", "goes gone", jailed(901, dir("here"))),
+		orphan("a descriptor of its own", "spared undecided", home("/dev/fd/99")),
+		orphan("the same in procfs", "spared undecided", home("/tmp/../proc/./self//fd/99/x")),
+		orphan("a link to the same", "spared undecided", home(dir("descriptor"))),
+		running("in a jail, missing there alone", "spared undecided", jailed(901, dir("here"))),
+		running("in a jail, missing everywhere", "goes gone", jailed(906, dir("nowhere"))),
 		running("in a jail, there alone", "spared undecided", jailed(902, "/here")),
 		running("in a jail, by an absolute link", "spared undecided", jailed(903, "/link")),
-		running("in a mount namespace, missing there", "goes gone", hidden(904, dir("bare/outside"))),
+		running("in a mount namespace, missing there alone", "spared undecided", hidden(904, dir("bare/outside"))),
+		running("in a mount namespace, missing everywhere", "goes gone", hidden(907, dir("bare/none"))),
 		running("in a mount namespace, there alone", "spared undecided", hidden(905, dir("bare/own"))),
 		orphan("old enough for its rule", "goes follows", lab.Mark(lab.Dead())),
 	}

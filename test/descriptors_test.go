@@ -2,7 +2,15 @@
 
 package test
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
 
 // A limit on open files below the number of orphans makes the sweep take them in
 // batches, the deaf ones with a grace and a KILL of their own each; none is left.
@@ -44,5 +52,49 @@ func TestWithHardlyAnyDescriptorsNothingIsMissedInSilence(t *testing.T) {
 				t.Errorf("limit %s: status 0 with %d orphans of 2: %s", limit, len(res.Doc.Orphans), res.Stderr)
 			}
 		}
+	}
+}
+
+// Guards the last words of a program that cannot even begin: one line and its
+// status, not the runtime's own crash with the status of a wrong command line.
+func TestWithTooFewDescriptors(t *testing.T) {
+	lab := newLab(t)
+	for _, limit := range []string{"4", "7"} {
+		res := lab.Run(Run{Via: []string{"sh", "-c", "ulimit -n " + limit + `; exec "$@"`, "sh"}, Args: []string{"--dry-run"}, Text: true, Status: 4})
+		if want := "reaper: this process may open no more than " + limit + " files at a time (ulimit -n): give it 64\n"; res.Stderr != want || res.Stdout != "" {
+			t.Errorf("limit %s: %q, %q", limit, res.Stdout, res.Stderr)
+		}
+	}
+}
+
+// Guards whoever started a sweep and has given up on it: a signal ends it although
+// nobody reads what it prints.
+func TestSignalEndsASweepThatNobodyReads(t *testing.T) {
+	lab := newLab(t)
+	never := lab.fifo()
+	fd, err := syscall.Open(never.path, syscall.O_RDWR|syscall.O_NONBLOCK, 0)
+	lab.must(err)
+	defer syscall.Close(fd)
+	for err == nil {
+		_, err = syscall.Write(fd, make([]byte, 4096))
+	}
+	this, _ := lab.launch(Spec{Argv: lab.Argv(Run{Args: []string{"--dry-run"}})})
+	this.Out, this.Err = never.path, os.DevNull
+	sweep, err := this.start()
+	lab.must(err)
+	lab.eventually("the wait for a reader", func() bool {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", sweep.Pid))
+		return slices.ContainsFunc(tasks, func(task string) bool {
+			call, _ := os.ReadFile(task)
+			return strings.HasPrefix(string(call), fmt.Sprintf("%d 0x1 ", syscall.SYS_WRITE))
+		})
+	})
+	p := lab.list(sweep.Pid, "the sweep")
+	p.Signal(syscall.SIGTERM)
+	lab.AwaitExit(p)
+	state, err := sweep.Wait()
+	lab.must(err)
+	if s := state.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended with %v", state)
 	}
 }
