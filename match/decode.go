@@ -20,6 +20,7 @@ const (
 type decoder struct {
 	problems *Problems
 	repaired map[place]bool // see parse
+	lines    []string       // of the file, once they were asked for
 }
 
 // field is a key of a mapping and what reads its value.
@@ -260,11 +261,35 @@ func (d *decoder) pattern(n *yaml.Node) Pattern {
 	if !ok {
 		return Pattern{}
 	}
+	if d.losesBlank(n) {
+		d.problem(n, "pattern: in double quotes YAML takes the `\\` before a blank away, which leaves two words", "put it in single quotes")
+		return Pattern{}
+	}
 	p, err := ParsePattern(text)
 	if err != nil {
 		d.problemOf(n, "pattern", err)
 	}
 	return p
+}
+
+// losesBlank says whether a text in double quotes holds a `\ `, which YAML takes
+// for a plain blank, so that two words are left of one.
+func (d *decoder) losesBlank(n *yaml.Node) bool {
+	if n.Style&yaml.DoubleQuotedStyle == 0 {
+		return false
+	}
+	if d.lines == nil {
+		d.lines = strings.Split(string(d.problems.data), "\n")
+	}
+	_, written := splitAtColumn(d.lines[n.Line-1], n.Column+1)
+	for i := 0; i+1 < len(written) && written[i] != '"'; i++ {
+		if written[i] == '\\' {
+			if i++; written[i] == ' ' {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (d *decoder) duration(n *yaml.Node, what string, into *time.Duration) {

@@ -116,6 +116,8 @@ func TestMistakesOfCommand(t *testing.T) {
 		{ruleWith("command: []"), "4:14: `command` is empty and would match nothing | add an entry, or remove the key"},
 		{ruleWith("command:"), "4:13: `command` is empty and would match nothing | add an entry, or remove the key"},
 		{ruleWith("command: ['a  b']"), "4:15: pattern: an empty word | put one blank between words, none around them, and \\ before a blank that belongs to a word"},
+		{ruleWith(`command: [a, "é\\ b\ c"]`), "4:18: pattern: in double quotes YAML takes the `\\` before a blank away, which leaves two words | put it in single quotes"},
+		{ruleWith("command: ['foo[ bar']"), `4:15: pattern: bad glob "foo[": a bracket or brace is not closed or is empty, or a \ stands last | put \ before a character that is meant as it is`},
 		{ruleWith("command: [{re: foo}]"), "4:15: a pattern is a text, not a mapping | quote it, without the blank: 're:foo'"},
 		{ruleWith("command: [a: b]"), "4:15: a pattern is a text, not a mapping | quote it: 'a: b'"},
 		{ruleWith("command: [[x]]"), "4:15: a pattern is a text, not a list"},

@@ -407,3 +407,14 @@ func checkProblems(t *testing.T, err error, data []byte) {
 		}
 	}
 }
+
+// Guards against quotes of YAML that change a pattern without a word: whatever they
+// are, it is the same one.
+func TestQuotesKeepABlank(t *testing.T) {
+	for _, written := range []string{`a\ b`, `'a\ b'`, `"a\\ b"`, `"\x61\\ b"`} {
+		rules := mustLoad(t, ruleWith("command: ["+written+", x y]"))
+		if got := rules.Rules[0].Command[0]; got.Text != `a\ b` || !got.Match([]string{"a b"}) {
+			t.Errorf("%s became %s", written, got)
+		}
+	}
+}

@@ -19,8 +19,8 @@ const (
 // Pattern matches a command line. It is compiled once, by ParsePattern; the zero
 // Pattern matches nothing.
 //
-// A pattern is words separated by single blanks, which must stand as consecutive
-// arguments. The first word may match a whole argument or the tail of a path
+// A pattern is words separated by single blanks, of which those in `[ ]` and `{ }`
+// are none that separate. The words must stand as consecutive arguments. The first word may match a whole argument or the tail of a path
 // after a '/': `daemon/main.ts` matches `/x/daemon/main.ts`, and neither
 // `xdaemon/main.ts` nor `/x/daemon/main.ts.d/job`. Where it begins with '/' or
 // '-' it matches whole arguments alone. The other words match whole arguments.
@@ -34,7 +34,8 @@ const (
 //
 // An argument with a blank in it may be a path, or text for a shell that only
 // mentions one: `sh -c "exec /x/daemon/main.ts"`. The first word matches it only
-// if it is written like one path (see isOnePath) and no `-c` stands before it.
+// if no `-c` stands before it, and if it is written like one path (see isOnePath)
+// or the word matches all of it and says where a blank may be: `\ `, `[ ]`, `?`.
 //
 // `re:EXPR` is a regular expression (RE2) over the arguments joined by one space,
 // and matches none that are longer than 128 KiB together: a command line has up to
@@ -56,6 +57,8 @@ type word struct {
 	text string // a literal without its escapes, or a glob
 	kind wordKind
 	tail bool // the first word: a path's tail will do
+	// blank: it may match the blanks of what is no path, too.
+	blank bool
 }
 
 type wordKind int8
@@ -114,7 +117,8 @@ func checkText(text string) error {
 	return nil
 }
 
-// splitWords splits at blanks that no `\` stands before.
+// splitWords splits at blanks that no `\` stands before and that are in no
+// brackets or braces.
 func splitWords(text string) ([]string, error) {
 	var words []string
 	begin := 0
@@ -122,6 +126,8 @@ func splitWords(text string) ([]string, error) {
 		switch {
 		case i < len(text) && text[i] == '\\':
 			i++
+		case i < len(text) && (text[i] == '[' || text[i] == '{'):
+			i = max(i, closing(text, i))
 		case i == len(text) || text[i] == ' ':
 			if i == begin {
 				return nil, &advised{"an empty word", `put one blank between words, none around them, and \ before a blank that belongs to a word`}
@@ -134,6 +140,23 @@ func splitWords(text string) ([]string, error) {
 		words = append(words, text[begin:])
 	}
 	return words, nil
+}
+
+// closing is where the bracket or brace at this place is closed, -1 if it is not.
+func closing(text string, at int) int {
+	for i := at + 1; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case text[at] == '[' && text[i] == ']', text[at] == '{' && text[i] == '}':
+			return i
+		case text[at] == '{' && (text[i] == '[' || text[i] == '{'):
+			if i = closing(text, i); i < 0 {
+				return -1
+			}
+		}
+	}
+	return -1
 }
 
 // checkGlob refuses what doublestar cannot match, or not in reasonable time.
@@ -172,17 +195,17 @@ func alternatives(glob string) int {
 }
 
 func newWord(part string, first bool) word {
-	tail := first && part[0] != '/' && part[0] != '-'
+	w := word{text: part, kind: pathGlob, tail: first && part[0] != '/' && part[0] != '-', blank: strings.ContainsAny(part, " ?")}
 	text, isLiteral := unescape(part)
 	switch {
 	case isLiteral:
-		return word{text: text, kind: literal, tail: tail}
-	case !tail && !strings.Contains(part, "/"):
-		return word{text: part, kind: textGlob}
-	case tail:
-		return word{text: "**/" + part, kind: pathGlob, tail: true}
+		w.text, w.kind = text, literal
+	case !w.tail && !strings.Contains(part, "/"):
+		w.kind = textGlob
+	case w.tail:
+		w.text = "**/" + part
 	}
-	return word{text: part, kind: pathGlob}
+	return w
 }
 
 // unescape takes the `\` away and says whether no glob is left.
@@ -232,7 +255,7 @@ func (p Pattern) matchFrom(argv []string, at int) bool {
 	if !p.words[0].match(argv[at]) {
 		return false
 	}
-	if p.words[0].tail && isText(argv, at) {
+	if p.words[0].tail && isText(argv, at) && !(p.words[0].blank && !afterCommandOption(argv, at) && p.words[0].matchAll(argv[at])) {
 		return false
 	}
 	for i := 1; i < len(p.words); i++ {
@@ -254,6 +277,15 @@ func (w word) match(arg string) bool {
 	return doublestar.MatchUnvalidated(w.text, strings.ReplaceAll(arg, "/", "\x00"))
 }
 
+// matchAll is match where a path's tail will not do.
+func (w word) matchAll(arg string) bool {
+	if w.kind != literal {
+		w.text = strings.TrimPrefix(w.text, "**/")
+	}
+	w.tail = false
+	return w.match(arg)
+}
+
 func hasTail(path, tail string) bool {
 	at := len(path) - len(tail)
 	return at > 0 && path[at-1] == '/' && path[at:] == tail
@@ -263,7 +295,7 @@ func hasTail(path, tail string) bool {
 // holds blanks and is not written like one path, or it follows a `-c` and is more
 // to a shell than one plain word.
 func isText(argv []string, at int) bool {
-	if at > 0 && isCommandOption(argv[at-1]) {
+	if afterCommandOption(argv, at) {
 		return strings.ContainsAny(argv[at], shellBlanks+"|&;<>()$`\"'")
 	}
 	return strings.ContainsAny(argv[at], shellBlanks) && !isOnePath(argv[at])
@@ -271,9 +303,13 @@ func isText(argv []string, at int) bool {
 
 const shellBlanks = " \t\n"
 
-// isCommandOption knows the option after which shells, su and others take a
+// afterCommandOption knows the option after which shells, su and others take a
 // command as one argument: -c, or letters that end in it such as -lc.
-func isCommandOption(arg string) bool {
+func afterCommandOption(argv []string, at int) bool {
+	if at == 0 {
+		return false
+	}
+	arg := argv[at-1]
 	return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && arg[len(arg)-1] == 'c'
 }
 

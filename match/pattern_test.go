@@ -142,9 +142,40 @@ func TestPatternMatch(t *testing.T) {
 			[]line{{"a[x]", "Google Chrome", "ab"}, {"*[x]", "Google", "Chrome"}, {`\*[x]`, "Google Chrome", "ab"}},
 		},
 		{
-			"a blank in the first word", `Google\ Chrome`,
-			[]line{{"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"}},
-			[]line{{"/Applications/Google Chrome.app/x"}},
+			"a blank that a word says is in it", `Google\ Chrome`,
+			[]line{
+				{"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"},
+				{"Google Chrome"}, {"open", "Google Chrome"},
+			},
+			[]line{
+				{"/Applications/Google Chrome.app/x"}, {"Google", "Chrome"}, {"Google Chrome Helper"},
+				{"sh", "-c", "Google Chrome"}, {"watch", "exec Google Chrome"}, {"watch", "exec /x/Google Chrome"},
+			},
+		},
+		{
+			"a class may be one", "foo[ _]bar",
+			[]line{{"foo bar"}, {"foo_bar"}, {"/a b/foo bar"}},
+			[]line{{"foo", "bar"}, {"foo-bar"}, {"exec foo bar"}, {"exec /x/foo bar"}, {"sh", "-c", "foo bar"}},
+		},
+		{
+			"and a question mark", "foo?bar",
+			[]line{{"foo bar"}, {"foo-bar"}, {"/x/foo bar"}},
+			[]line{{"foo", "bar"}, {"foo  bar"}, {"exec foo bar"}, {"sh", "-c", "foo bar"}},
+		},
+		{
+			"and a blank in braces, next to which a star is any text but a slash", "{foo bar,{b z,[ }]},x y}*",
+			[]line{{"foo bar"}, {"foo bar baz"}, {"b z"}, {" x"}, {"}"}, {"x y"}},
+			[]line{{"foo"}, {"foo bar a/b"}, {"sh", "-c", "foo bar"}},
+		},
+		{
+			"a star alone is none", "foo*bar",
+			[]line{{"foo-bar"}, {"foobar"}, {"/a b/foo bar"}},
+			[]line{{"foo bar"}},
+		},
+		{
+			"in later words and options, anything that matches may be one", `x --a=*b c\ ?*d e[ ]f`,
+			[]line{{"x", "--a= b", "c  d", "e f"}},
+			[]line{{"x", "--a=", "b", "c", "d", "e", "f"}, {"x", "--a= b", "c d", "e f"}},
 		},
 		{
 			"an expression sees the arguments joined by one space", `re:^node .*daemon/main\.ts --port \d+$`,
@@ -286,7 +317,7 @@ func TestEscapedTextIsLiteral(t *testing.T) {
 func FuzzPattern(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"daemon/main.ts", "node\x00/x/daemon/main.ts"}, {"*/node **", "/x/node\x00a/b"}, {"{a,b}[!c]?", "abc"},
-		{"re:^a.*b$", "a\x00b"}, {`a\ b \*`, "a b\x00*"}, {"**/a*/**/b", "/a/a/a/b"}, {"{{a,b},c}*", "cab"}, {"sh -c *", "sh\x00-c\x00x y"},
+		{"re:^a.*b$", "a\x00b"}, {`a\ b \*`, "a b\x00*"}, {"**/a*/**/b", "/a/a/a/b"}, {"{{a,b},c}*", "cab"}, {`a[ b]{c d,\}} e?`, "a c d\x00e "}, {"sh -c *", "sh\x00-c\x00x y"},
 	} {
 		f.Add(seed[0], seed[1])
 	}
