@@ -142,8 +142,6 @@ func (j *judge) explainMarker(r *Rule, p *platform.Process, vars []platform.Var)
 		return Said{yes, "any environment"}
 	case unseen(p):
 		return Said{unknown, whyUnseen(p)}
-	case p.Env == platform.EnvOverwritten:
-		return Said{no, "its environment is empty or overwritten"}
 	}
 	for _, v := range vars {
 		if j.carriesAny(r, v) {
@@ -156,6 +154,9 @@ func (j *judge) explainMarker(r *Rule, p *platform.Process, vars []platform.Var)
 				return Said{no, fmt.Sprintf("%s=%s does not count: %s", v.Name, v.Value, j.explainValue(r, m, v, vars))}
 			}
 		}
+	}
+	if p.Env == platform.EnvOverwritten {
+		return Said{no, "its environment is empty or overwritten"}
 	}
 	return Said{no, "carries none of the rule's markers"}
 }

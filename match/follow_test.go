@@ -71,6 +71,10 @@ func TestFollowedParent(t *testing.T) {
 			table(proc(50, parent(52), mark("M=42")), proc(51, parent(50)), proc(52, parent(51))), orphan(Follows, "42")},
 		{"an environment that was overwritten may have named a live one", []string{"command: [job.js], marker: none, orphan: [follows: M, adopted]"},
 			table(proc(50, func(p *platform.Process) { p.Env = platform.EnvOverwritten })), spared(UnknownReason, "empty or overwritten")},
+		{"of one that was written over at its front, what is left holds", nil,
+			table(proc(50, mark("M=42"), func(p *platform.Process) { p.Env = platform.EnvOverwritten })), orphan(Follows, "42")},
+		{"and what is missing proves nothing", []string{"marker: [H], orphan: [follows: M, adopted]"},
+			table(proc(50, mark("H=/x"), func(p *platform.Process) { p.Env = platform.EnvOverwritten })), spared(UnknownReason, "empty or overwritten")},
 		{"the largest pid there can be", nil, table(marked(fmt.Sprint(maxPID))), orphan(Follows, "")},
 	})
 	for name, value := range map[string]string{

@@ -30,15 +30,19 @@ func newWanted(names []string) *wanted {
 //
 // overrun says that a title ran from the arguments into the block. Its front is
 // then the rest of the title, and the piece behind that the tail of an entry cut
-// anywhere: of "note=MARK=1" it may leave "MARK=1". What such a front held cannot
-// be told: without a variable behind it the block is as good as overwritten.
+// anywhere: of "note=MARK=1" it may leave "MARK=1". What is behind both is found in
+// a block that is EnvOverwritten.
 func (w *wanted) scan(block []byte, overrun bool) ([]Var, EnvState) {
 	if n := len(block); n == 0 || block[n-1] != 0 || !holdsEntry(block) {
 		return nil, EnvOverwritten // exec ends a block with NUL, so text up to its very end is a title
 	}
 	var vars []Var
-	whole := trusted(block, overrun)
-	for rest := whole; len(rest) > 0; {
+	state := EnvPresent
+	rest := trusted(block, overrun)
+	if len(rest) < len(block) {
+		state = EnvOverwritten
+	}
+	for len(rest) > 0 {
 		end := bytes.IndexByte(rest, 0)
 		entry := rest[:end]
 		rest = rest[end+1:]
@@ -52,10 +56,7 @@ func (w *wanted) scan(block []byte, overrun bool) ([]Var, EnvState) {
 			}
 		}
 	}
-	if len(vars) == 0 && len(whole) < len(block) && len(w.names) > 0 {
-		return nil, EnvOverwritten
-	}
-	return vars, EnvPresent
+	return vars, state
 }
 
 // holdsEntry says whether any NAME= is in the block.

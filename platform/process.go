@@ -57,7 +57,7 @@ type EnvState int8
 const (
 	EnvUnread      EnvState = iota // nobody asked
 	EnvPresent                     // read to its end; Vars holds what was asked for
-	EnvOverwritten                 // empty, or no NAME=value list any more; also kernel threads and zombies
+	EnvOverwritten                 // empty, or written over: no NAME=value list any more, or its front is none, and Vars what is left; also kernel threads and zombies
 	EnvUnreadable                  // refused, or the read did not come back in time
 	EnvWithheld                    // macOS shows the process's arguments and keeps its environment back
 )
@@ -155,7 +155,7 @@ type Counts struct {
 	Processes      int `json:"processes"`          // in the table
 	Unreadable     int `json:"unreadable"`         // environment refused or not read in time
 	OtherNamespace int `json:"other_namespace"`    // of another pid namespace, among those that Inspect read
-	Overwritten    int `json:"overwritten"`        // environment empty or no NAME=value list
+	Overwritten    int `json:"overwritten"`        // environment empty, or written over, if only at its front
 	Vanished       int `json:"vanished"`           // gone while they were read
 	Withheld       int `json:"withheld,omitempty"` // environment kept back by the kernel, on macOS alone
 }

@@ -344,7 +344,7 @@ func (l *layout) notes() {
 	say(len(r.Idle) > 0 && l.view.Verbose, "nothing here is by "+map[bool]string{true: "rule ", false: "the rules "}[len(r.Idle) == 1]+strings.Join(r.Idle, ", "))
 	verbose(r.Census.Unreadable, "environment", "environments", "could not be read, those processes were not judged")
 	verbose(r.Census.Withheld, "environment", "environments", "of macOS's own programs not shown to anyone, those processes were not judged")
-	verbose(r.Census.Overwritten, "environment", "environments", "empty or overwritten, no marker can be seen there")
+	verbose(r.Census.Overwritten, "environment", "environments", "empty or overwritten, what was there cannot be seen")
 }
 
 // widths are those of the cells that stand in columns.

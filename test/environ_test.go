@@ -104,9 +104,32 @@ func TestTitleOverTheEnvironment(t *testing.T) {
 		running("perl's long title", "unnamed", long),
 		running("a title up to the middle of an entry", "unnamed", over(nil, "NOTE=see "+mark)),
 		running("the same, and a short title after it", "unnamed", over([]string{"x"}, "NOTE=see "+mark)),
-		running("a title up to there, and a marker behind", "goes adopted", over(nil, "NOTE=see "+mark, lab.MarkHome())))
+		running("a title up to there, and a marker behind", "spared unknown", over(nil, "NOTE=see "+mark, lab.MarkHome())),
+		running("a title up to there, and what it follows behind", "goes follows", over(nil, "NOTE=see "+mark, lab.Mark(lab.Dead()))))
 	if n := res.Doc.Census.Overwritten; n < 3 {
 		t.Errorf("%d counted as overwritten", n)
+	}
+}
+
+// Guards against judging by what is not there: the variables that a process has
+// zeroed may have held anything, what it left is what it says.
+func TestZeroedFrontOfTheEnvironment(t *testing.T) {
+	lab := newLab(t)
+	zeroed := func(upTo string, env ...string) Proc {
+		return lab.Start(Spec{Role: "blank", Args: []string{upTo}, Env: env, Adopted: true, Leader: true})
+	}
+	home := zeroed("HOME=", lab.MarkHome())
+	res := lab.Cases(
+		running("the first variable", "goes follows", zeroed("HOME=", lab.Mark(lab.Dead()))),
+		running("the first variable, and a home is left", "spared unknown", home),
+		running("all up to a home", "spared unknown", zeroed("NOTE=", lab.Mark(lab.Live()), "NOTE=1", lab.MarkHome())),
+		running("all up to what it follows", "goes follows", zeroed("NOTE=", lab.MarkHome(), "NOTE=1", lab.Mark(lab.Dead()))),
+		running("all of it that marks", "unnamed", zeroed("NOTE=", lab.Mark(lab.Dead()), "NOTE=1")))
+	if n := res.Doc.Census.Overwritten; n < 5 {
+		t.Errorf("%d counted as overwritten", n)
+	}
+	if r := lab.explain(Run{}, home).Explained[0].Rules[0]; r.Marker.Answer != "yes" {
+		t.Errorf("explained as %+v", r)
 	}
 }
 

@@ -149,11 +149,7 @@ func playRetitle(args []string) {
 // playOverrun writes a title that ends, with its NUL, right before a text in the
 // middle of some entry, as a careless strcpy over the arguments does.
 func playOverrun(args []string) {
-	size := 0
-	for _, text := range append(os.Args, os.Environ()...) {
-		size += len(text) + 1
-	}
-	memory := unsafe.Slice(unsafe.StringData(os.Args[0]), size)
+	memory := argsAndEnvironment()
 	end := strings.LastIndex(string(memory), args[0])
 	if end < 0 {
 		check(errors.New("no such text in the environment"))
@@ -166,4 +162,28 @@ func playOverrun(args []string) {
 		clear(memory[copy(memory, args[1]) : len(os.Args[0])+1])
 	}
 	say("")
+}
+
+// playBlank zeroes its environment up to an entry.
+func playBlank(args []string) {
+	memory := argsAndEnvironment()
+	begin := 0
+	for _, text := range os.Args {
+		begin += len(text) + 1
+	}
+	end := strings.Index(string(memory), "\x00"+args[0])
+	if end < begin {
+		check(errors.New("no such entry behind the first"))
+	}
+	clear(memory[begin:end])
+	say("")
+}
+
+// argsAndEnvironment is where exec put both, one behind the other.
+func argsAndEnvironment() []byte {
+	size := 0
+	for _, text := range append(os.Args, os.Environ()...) {
+		size += len(text) + 1
+	}
+	return unsafe.Slice(unsafe.StringData(os.Args[0]), size)
 }

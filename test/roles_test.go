@@ -44,6 +44,7 @@ func init() {
 		"canary":       playCanary,       // FILE: notes every signal it can catch
 		"retitle":      playRetitle,      // TITLE: overwrites its arguments, and its environment by a long title
 		"overrun":      playOverrun,      // TEXT [TITLE]: writes a title up to that text in its environment, then perhaps a shorter one
+		"blank":        playBlank,        // TEXT: zeroes its environment up to the entry that begins with it
 		"threads":      playThreads,      // says the id of a thread that is not its first
 		"threadleader": playThreadLeader, // its first thread exits, another lives
 		"undumpable":   playUndumpable,   // its /proc files are root's
