@@ -24,7 +24,7 @@ const roleName = "PLATFORM_TEST_ROLE"
 const nobody = 65534
 
 func init() {
-	if os.Getenv(roleName) == "leaderless" {
+	if role := os.Getenv(roleName); role == "leaderless" || role == "parents" {
 		runtime.LockOSThread() // init runs on the main thread: main stays there
 	}
 }
@@ -62,6 +62,7 @@ var roles = map[string]func(in *bufio.Reader) error{
 	"reader":     readerError,
 	"nested":     nested,
 	"hidden":     hidden,
+	"parents":    parents,
 }
 
 // idle says that it is there and waits for the end of its input.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 
@@ -52,13 +53,19 @@ func Session(pid int) int {
 
 // OldestChild is the first in the list of a process's children, which newborn and
 // adopted ones are put at the end of; 0 where there is none or it cannot be read
-// (CONFIG_PROC_CHILDREN).
+// (CONFIG_PROC_CHILDREN), and where several threads have children: each has a list
+// of its own, and between those there is no order.
 func OldestChild(pid int) int {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", pid))
-	if err != nil {
-		return 0
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	oldest := 0
+	for _, list := range lists {
+		data, err := os.ReadFile(list)
+		first, _, _ := bytes.Cut(data, []byte(" "))
+		child, some := ParsePID(string(first))
+		if err != nil || some && oldest != 0 {
+			return 0
+		}
+		oldest = max(oldest, child)
 	}
-	first, _, _ := bytes.Cut(data, []byte(" "))
-	child, _ := ParsePID(string(first))
-	return child
+	return oldest
 }
