@@ -44,12 +44,23 @@ func parseCmdline(block []byte, a area) cmdline {
 	if end := strings.IndexByte(text, 0); end >= 0 {
 		text = text[:end]
 	}
+	if n := int(min(a.size, uint64(len(text)))); n > 0 && isEntry(text[n:]) {
+		text = text[:n] // only the last NUL was written over: what follows is the first variable
+	}
 	blank := func(c rune) bool { return c == ' ' || c == '\t' }
 	return cmdline{
 		argv:    strings.FieldsFunc(text, blank),
 		titled:  true,
 		overrun: a.size > 0 && uint64(len(block)) > a.size || block[len(block)-1] != 0,
 	}
+}
+
+// isEntry says whether the text is a NAME=value as an environment has it.
+func isEntry(text string) bool {
+	name, _, found := strings.Cut(text, "=")
+	return found && name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
+	})
 }
 
 // titled says whether the arguments are one title.

@@ -34,6 +34,7 @@ func TestParseCmdline(t *testing.T) {
 		{name: "postgres", block: "postgres: wal  writer " + nuls(5), size: whole, comm: "postgres", argv: []string{"postgres:", "wal", "writer"}, titled: true},
 		{name: "libbsd, short", block: "sshd: root@pts/0\x00", size: 64, comm: "sshd", argv: []string{"sshd:", "root@pts/0"}, titled: true},
 		{name: "runs over, NUL", block: "a long title\x00", size: 5, comm: "perl", argv: []string{"a", "long", "title"}, titled: true, overrun: true},
+		{name: "shows the first variable", block: "./prog x SECRET=1\x00", size: 9, comm: "prog", argv: []string{"./prog", "x"}, titled: true, overrun: true},
 		{name: "runs over by its NUL", block: "title\x00", size: 5, comm: "perl", argv: []string{"title"}, titled: true, overrun: true},
 		{name: "runs over, a page", block: strings.Repeat("title", 820)[:4096], size: 20, comm: "perl", argv: []string{strings.Repeat("title", 820)[:4096]}, titled: true, overrun: true},
 		{name: "no NUL, area unknown", block: "title", argv: []string{"title"}, titled: true, overrun: true},
