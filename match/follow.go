@@ -189,3 +189,19 @@ func (j *Judgement) LiveFollows(p *platform.Process) []Follow {
 	slices.SortStableFunc(live, func(a, b Follow) int { return cmp.Compare(b.State, a.State) })
 	return live
 }
+
+// OptedOut says whether somebody emptied a variable of the process that a rule
+// follows: it has one that holds no pid, and none that does.
+func (j *Judgement) OptedOut(p *platform.Process) (name string, ok bool) {
+	follows := j.judge.rules.FollowNames()
+	for _, v := range p.Vars {
+		if !slices.Contains(follows, v.Name) {
+			continue
+		}
+		if _, _, _, ok := ParseFollowed(v.Value, j.judge.world.System.MaxPID); ok {
+			return "", false
+		}
+		name = v.Name
+	}
+	return name, name != ""
+}

@@ -188,7 +188,7 @@ func (b *grower) leave(i int, p *platform.Process, reason match.Reason, detail s
 // group adds the members of a group that a member leads, or led until the given
 // tick, if their own parent is an adopter or in the tree: a shell's helper that
 // was adopted when the shell exited before it, but not the b of `a | b`, whose
-// parent is a live shell.
+// parent is a live shell, nor what was adopted and has opted out.
 func (b *grower) group(i, pgid int, until uint64) {
 	for _, pid := range b.table.Group(pgid) {
 		p := b.table.Get(pid)
@@ -198,7 +198,13 @@ func (b *grower) group(i, pgid int, until uint64) {
 		if until > 0 && p.Start > until {
 			continue // born after the leader's exit: the number may lead a stranger's group by now
 		}
-		if in, ok := b.growth.member[p.PPID]; ok && in == i || b.judged.Adopted(p) {
+		if in, ok := b.growth.member[p.PPID]; ok && in == i {
+			b.visit(i, pid)
+		} else if b.judged.Adopted(p) {
+			if name, out := b.judged.OptedOut(p); out {
+				b.leave(i, p, match.Undecided, name+" holds no pid: it opted out")
+				continue
+			}
 			b.visit(i, pid)
 		}
 	}
