@@ -180,6 +180,7 @@ func (c *sweepCmd) run(stdout io.Writer, log zerolog.Logger) (int, error) {
 			report.Exit = sweep.ExitFound
 		}
 		if err == nil { // before it is printed, for a reader that has gone ends this program
+			defer lastWords(ctx)()
 			unwritten = sweep.WriteMetrics(given(c.Metrics), report)
 		}
 		return report, err
@@ -208,7 +209,7 @@ func (c *shared) act(stdout io.Writer, log zerolog.Logger, v sweep.View, work fu
 	ctx, stop := signal.NotifyContext(context.Background(), endings...)
 	defer stop()
 	report, err := work(ctx, sweep.OS{Reader: reader})
-	defer lastWords(ctx, stop)()
+	defer lastWords(ctx)()
 	if errors.Is(err, context.Canceled) {
 		return sweep.ExitInterrupted, errors.New("interrupted while reading the process table: nothing was signalled")
 	}
@@ -224,8 +225,8 @@ func (c *shared) act(stdout io.Writer, log zerolog.Logger, v sweep.View, work fu
 }
 
 // lastWords bounds how long an interrupted command waits for whoever reads what it
-// prints, until the function that it returns is called.
-func lastWords(interrupted context.Context, stop func()) func() {
+// writes, until the function that it returns is called.
+func lastWords(interrupted context.Context) func() {
 	printed := make(chan struct{})
 	go func() {
 		select {
@@ -236,7 +237,7 @@ func lastWords(interrupted context.Context, stop func()) func() {
 		select {
 		case <-printed:
 		case <-time.After(readerPatience):
-			stop()
+			signal.Reset(syscall.SIGTERM)
 			platform.RaiseSelf(syscall.SIGTERM)
 		}
 	}()
