@@ -44,6 +44,17 @@ func TestChildrenOfLaunchd(t *testing.T) {
 	}
 }
 
+// Guards that a run's mark proves nothing where what was read is in doubt.
+func TestDoubtfulCarriesNoMark(t *testing.T) {
+	names := Names{Marker: platform.Var{Name: "P", Value: "77"}}
+	world := &World{Table: NewTable([]platform.Process{launchd(), proc(50, mark("P=77")), proc(51, mark("P=77"), doubtful)}),
+		System: platform.System{PID: sweeper, UID: me, MaxPID: maxPID}, Now: now}
+	got := Name(names, rulesOf(t, "marker: [P], orphan: [follows: P]").WithoutRules(), world, nil)
+	if len(got.Orphans) != 1 || got.Orphans[0].PID != 50 {
+		t.Errorf("%+v", got.Orphans)
+	}
+}
+
 func TestWithheldIsNoCandidateByItsEnvironment(t *testing.T) {
 	row := proc(50, argv("/bin/sleep", "60"), withheld)
 	marked, commanded := rulesOf(t, anyJob), rulesOf(t, "command: [sleep], marker: [H], orphan: [adopted]")

@@ -19,7 +19,7 @@ import (
 // is Unknown then: nobody removed it, the other has left for another root. So is
 // what cannot be told, a dead network mount for instance.
 func (r *Reader) Missing(ctx context.Context, id Identity, path string) Answer {
-	return within(ctx, func() Answer {
+	return r.lost.ask(ctx, path, func() Answer {
 		seen := absent(fmt.Sprintf("/proc/%d/root", id.PID), path)
 		if seen != Yes {
 			return seen
@@ -130,6 +130,17 @@ func (r *Reader) RunsProgram(id Identity, name string) Answer {
 		return Unknown
 	}
 	return AnswerOf(filepath.Base(strings.TrimSuffix(path, " (deleted)")) == name)
+}
+
+// Hides says whether processes may be missing from the table: procfs may hide those
+// that this process may not trace (hidepid=2 and more, proc(5)).
+func (r *Reader) Hides() bool {
+	var st unix.Stat_t
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || unix.Fstat(r.proc, &st) != nil {
+		return true
+	}
+	return hidesIn(mounts, fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)))
 }
 
 // Pipes tells of which pipes a process's standard input, output and error are, by

@@ -19,6 +19,9 @@ func (r *Reader) Pipes(Identity) ([3]uint64, bool) { return [3]uint64{}, false }
 // SameClock cannot be told here.
 func (r *Reader) SameClock(Identity) Answer { return Unknown }
 
+// Hides cannot be told here.
+func (r *Reader) Hides() bool { return true }
+
 // Older cannot be told here.
 func (r *Reader) Older(Identity, int) Answer { return Unknown }
 

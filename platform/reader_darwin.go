@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,12 +28,15 @@ const stallLimit = 500 * time.Millisecond
 
 // Reader reads the process table by sysctl. Its methods may be called at the same
 // time, once the first Scan is over.
-type Reader struct{ xnuReader }
+type Reader struct {
+	xnuReader
+	lost lostPaths
+}
 
 // NewReader reads as the effective user. Whether the table may be read at all
 // shows with Scan, which falls back to ps.
 func NewReader() (*Reader, error) {
-	return &Reader{xnuReader{kernel: darwin{}, pid: os.Getpid(), uid: os.Geteuid(), release: release(),
+	return &Reader{xnuReader: xnuReader{kernel: darwin{}, pid: os.Getpid(), uid: os.Geteuid(), release: release(),
 		stall: stallLimit, text: NewTextReader()}}, nil
 }
 
@@ -77,7 +81,10 @@ func (r *Reader) Usage(pids []int) []Usage {
 // Missing answers whether an absolute path does not exist. All processes see the
 // same files, but for a root of its own (chroot(2)), which only root makes.
 func (r *Reader) Missing(ctx context.Context, id Identity, path string) Answer {
-	return within(ctx, func() Answer {
+	return r.lost.ask(ctx, path, func() Answer {
+		if strings.HasPrefix(filepath.Clean(path)+"/", "/dev/fd/") {
+			return Unknown // each process has its own there
+		}
 		_, err := os.Stat(path)
 		switch {
 		case err == nil:
@@ -94,6 +101,9 @@ func (r *Reader) Memory(context.Context, Identity) (uint64, bool) { return 0, fa
 
 // RunsProgram is not asked: no systemd runs here.
 func (r *Reader) RunsProgram(Identity, string) Answer { return Unknown }
+
+// Hides nothing: the table has all processes.
+func (r *Reader) Hides() bool { return false }
 
 // Pipes are not looked at: none is known.
 func (r *Reader) Pipes(Identity) ([3]uint64, bool) { return [3]uint64{}, true }

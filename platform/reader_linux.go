@@ -45,6 +45,7 @@ type Reader struct {
 	namespaces sync.Map // answers of namespaceOf by Identity
 	stuck      sync.Map // pids of which a read has not come back
 	hung       atomic.Int64
+	lost       lostPaths
 	silent     sync.Map    // pids of service managers that gave no answer in time
 	short      atomic.Bool // since it was last asked, a file could not be opened for want of descriptors or memory
 

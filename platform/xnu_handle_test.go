@@ -103,6 +103,11 @@ func TestXNUSignalGroup(t *testing.T) {
 		{"zombies alone", 60, func(k *scripted) { member(k, 60).stat = xnuZombie; member(k, 61).stat = xnuZombie }, ErrGone},
 		{"no right on any", 60, func(k *scripted) { member(k, 60).deny = true }, ErrDenied},
 		{"no right on the one that lives", 60, func(k *scripted) { member(k, 60).stat = xnuZombie; member(k, 61).deny = true }, ErrDenied},
+		{"zombies, and one of which nothing can be read", 60, func(k *scripted) {
+			member(k, 60).stat = xnuZombie
+			p := k.add(70, nil)
+			p.sec, p.usec = 0, 0
+		}, ErrDenied},
 		{"no group", 60, func(*scripted) {}, ErrGone},
 	} {
 		t.Run(c.name, func(t *testing.T) {

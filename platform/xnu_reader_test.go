@@ -152,6 +152,7 @@ func TestXNUReaderFindsWhoStartedLaunchdsChildren(t *testing.T) {
 		{"launchd's", func(p *scriptedProc) { p.unique = uniqueBytes(unique{id: 9, parent: 1, parentVersion: 2}) }, No},
 		{"in a session that another leads", func(p *scriptedProc) { p.sid = 40 }, Yes},
 		{"in launchd's session", func(p *scriptedProc) { p.sid = 1 }, Unknown},
+		{"another's child, in a session that a third one leads", func(p *scriptedProc) { p.ppid, p.sid = 50, 40 }, Unknown},
 		{"another's child", func(p *scriptedProc) { p.ppid, p.unique = 50, uniqueBytes(unique{id: 9, parent: 5}) }, Unknown},
 		{"a reply of another size", func(p *scriptedProc) { p.unique = make([]byte, 40) }, Unknown},
 	} {
@@ -163,6 +164,21 @@ func TestXNUReaderFindsWhoStartedLaunchdsChildren(t *testing.T) {
 			}
 		})
 	}
+	t.Run("it has another parent by then", func(t *testing.T) {
+		k := newScripted()
+		p := k.add(60, nil)
+		p.unique = uniqueBytes(unique{id: 9, parent: 5})
+		r := k.reader()
+		c, err := r.Scan(context.Background(), markOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.onAsk = func(int) { p.ppid = 50 }
+		r.Inspect(context.Background(), c, []int{60}, markOnly)
+		if got := c.get(60); got.PPID != 50 || got.Reparented != Unknown {
+			t.Errorf("parent %d, %v", got.PPID, got.Reparented)
+		}
+	})
 	t.Run("launchd's own is refused", func(t *testing.T) {
 		k := newScripted()
 		k.add(60, nil).unique = uniqueBytes(unique{id: 9, parent: 5})
@@ -171,6 +187,31 @@ func TestXNUReaderFindsWhoStartedLaunchdsChildren(t *testing.T) {
 			t.Errorf("%v", got.Reparented)
 		}
 	})
+}
+
+// Guards how often a record in doubt is asked for.
+func TestXNUReaderAsksTwice(t *testing.T) {
+	whole, cut := build("/opt/n/node", []string{"node"}, []string{"MARK=1"}, true), []byte("\x03\x00\x00\x00s\x00--p=1")
+	for _, c := range []struct {
+		args [][]byte
+		want argsState
+	}{{[][]byte{whole, cut}, argsPresent}, {[][]byte{cut, whole}, argsPresent}, {[][]byte{cut, cut, whole}, argsUnknown}} {
+		k := newScripted()
+		p := k.add(60, nil)
+		p.args = c.args
+		row := p.kinfo(t).row()
+		if got := k.reader().arguments(&row); got.state != c.want {
+			t.Errorf("%d records: %s, want %s", len(c.args), got.state, c.want)
+		}
+	}
+}
+
+func (p *scriptedProc) kinfo(t *testing.T) *kinfo {
+	k, err := parseKinfo(p.bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &k
 }
 
 // Guards the proof that a pid is used again: 60 follows 70, and what has that pid now

@@ -32,6 +32,8 @@ func (m *tableMachine) Answer(_ context.Context, f match.Fact) match.Known {
 	return known(m.table, f)
 }
 
+func (m *tableMachine) Hides() bool { return false }
+
 // planOf is a plan of rows and rules, as far as an explanation needs it.
 func planOf(rules *match.Rules, rows []platform.Process, missing ...string) *plan {
 	m := &tableMachine{table: match.NewTable(rows), missing: missing}

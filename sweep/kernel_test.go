@@ -41,6 +41,7 @@ type kernel struct {
 	xnu    bool   // it is macOS's, see becomeXNU
 	counts bool   // and shows in which order processes were born and executed, as since 15.4
 	blind  error  // what Trust says
+	hides  bool   // and its table may lack processes
 
 	calls          []call
 	opened, closed int
@@ -166,6 +167,8 @@ func (k *kernel) System() (platform.System, error) {
 func (k *kernel) Now() time.Time { return time.Now() }
 
 func (k *kernel) Ticks() uint64 { return bootTick + uint64(k.now()/k.tick()) }
+
+func (k *kernel) Hides() bool { return k.hides }
 
 func (k *kernel) Trust(context.Context) error { return k.blind }
 

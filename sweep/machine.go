@@ -21,6 +21,8 @@ type Machine interface {
 	Inspect(context.Context, *platform.Census, []int, platform.Query)
 	// Answer looks up what no census holds.
 	Answer(context.Context, match.Fact) match.Known
+	// Hides says whether processes may be missing from every census.
+	Hides() bool
 	// Usage is for the report only.
 	Usage(pids []int) []platform.Usage
 	// Ticks is the time since boot in the unit of platform.Process.Start.

@@ -35,6 +35,7 @@ type stopper struct {
 
 	table      *match.Table // of the last reading
 	cut        bool         // that reading was not complete
+	hides      *bool        // whether no reading is; nil until a group could be signalled
 	first      time.Time    // of the first signal
 	firstTicks uint64
 	kills      map[*tree]time.Time

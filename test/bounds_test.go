@@ -86,7 +86,7 @@ func TestMaxCountsOrphans(t *testing.T) {
 		status int
 	}{{[]string{"--dry-run"}, 0}, {[]string{"--check"}, 1}} {
 		said := lab.Run(Run{Args: append(plan.args, "--max", "1"), Text: true, Status: plan.status}).Stdout
-		lab.mentions(said, "2 orphans are more than --max 1: nothing would be stopped\n", "B: nothing would be stopped\n")
+		lab.mentions(said, "2 orphans are more than --max 1: nothing would be stopped\n", "2 orphans, 4 processes: nothing would be stopped\n")
 	}
 	lab.mentions(lab.Run(Run{Args: []string{"--dry-run", "--max", "2"}, Text: true, Status: 0}).Stdout, " would be stopped")
 	lab.allStopped(lab.Run(Run{Args: []string{"--max", "2"}, Status: 0}), all, With("TERM"))

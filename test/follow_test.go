@@ -153,6 +153,28 @@ func TestInvisibleOwnerIsAlive(t *testing.T) {
 	}
 }
 
+// Guards what no table shows: where hidepid hides processes of the sweeper's own
+// user as well, those that nobody may trace, a group is not signalled as such.
+func TestInvisibleMemberOfAGroupIsSpared(t *testing.T) {
+	for _, level := range []string{"2", "4"} {
+		t.Run("hidepid="+level, func(t *testing.T) {
+			lab := newLab(t)
+			script := "(" + lab.Mark(lab.Live()) + " " + roleBinary(t) + " &); exec sleep " + lab.SleepArg(901)
+			orphan := lab.Start(Spec{Role: "undumpable", Exe: "/bin/sh", Argv: []string{"sh", "-c", script}, Env: []string{lab.Mark(lab.Dead())}, UID: nobody, Adopted: true, Leader: true})
+			var member Proc
+			for _, pid := range pids() {
+				if s, ok := readStat(pid); ok && s.PGID == orphan.PID && pid != orphan.PID && !s.Exited() {
+					member = lab.list(pid, "the hidden member")
+				}
+			}
+			lab.CasesOf(Run{Via: lab.hiding(level)}, running("leads a group with one that is hidden", "goes follows", orphan))
+			if !member.Running() {
+				t.Error("the hidden member was stopped")
+			}
+		})
+	}
+}
+
 // hiding runs a command as nobody, who sees no other user's process.
 func (l *Lab) hiding(level string) []string {
 	l.needUser(nobody)
@@ -166,6 +188,7 @@ func TestRecycledPID(t *testing.T) {
 	exact := lab.OrphanLeader([]string{lab.Mark(fmt.Sprintf("%d@%d", first.PID, first.Start))}, lab.Sleep(901)...)
 	bare := lab.OrphanLeader([]string{lab.Mark(first)}, lab.Sleep(902)...)
 	lab.Kill(first)
+	lab.aged(bare, 1) // of the same tick none is the younger
 	stranger := lab.Recycle(first.PID, Spec{Argv: lab.Sleep(903), Leader: true})
 	later := lab.OrphanLeader([]string{lab.Mark(stranger)}, lab.Sleep(904)...)
 	res := lab.Cases(

@@ -251,7 +251,7 @@ func TestExplainUnknownPIDs(t *testing.T) {
 	}
 	_, zombie := lab.Zombie()
 	lab.Rules(lab.DefaultRule())
-	if got := lab.explain(Run{}, zombie).Explained[0]; got.Verdict != "exited" || !strings.HasPrefix(got.Detail, "it has exited") {
+	if got := lab.explain(Run{}, zombie).Explained[0]; got.Verdict != "exited" || !strings.HasPrefix(got.Otherwise.Detail, "it has exited") {
 		t.Errorf("zombie: %+v", got)
 	}
 }
