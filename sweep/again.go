@@ -107,16 +107,16 @@ func (e *stopper) sameValue(v match.Verdict, t *match.Table) *tree {
 // again tells a straggler, which a member forked in its last moment, from a
 // process that somebody outside has started since: that one's parent is neither
 // ours nor an adopter, or it was born after all that carried its value had
-// exited. It is named and never signalled.
+// exited. It is named and never signalled. In a session that nobody else was in
+// nobody else can start anything (setsid(2)): there it changes its pid.
 func (e *stopper) again(r *reading, v match.Verdict) *target {
 	if e.first.IsZero() || v.Start <= e.firstTicks || v.Test == match.Named {
 		return nil
 	}
-	tr := e.sameValue(v, r.table)
-	if tr == nil {
+	tr, row := e.sameValue(v, r.table), r.table.Get(v.PID)
+	if tr == nil || e.private[row.SID] {
 		return nil
 	}
-	row := r.table.Get(v.PID)
 	parent := r.table.Get(row.PPID)
 	by := ""
 	switch {
@@ -132,6 +132,21 @@ func (e *stopper) again(r *reading, v match.Verdict) *target {
 		return nil
 	}
 	return &target{row: *row, parent: row.PPID, usage: e.s.m.Usage([]int{row.PID})[0], tree: tr, outcome: Unconfirmed, detail: by}
+}
+
+// sessions are those in which the reading shows nobody but what is to be stopped,
+// and what was born since the plan.
+func (e *stopper) sessions() map[int]bool {
+	own := map[int]bool{}
+	for _, t := range e.known {
+		own[t.row.SID] = t.row.SID > 0 && !e.cut
+	}
+	for _, p := range e.table.Rows() {
+		if t := e.known[p.ID()]; !p.Exited() && !p.Ending && (t == nil && p.Start < e.planned || t != nil && t.tree.root.Action == match.ActionReport) {
+			own[p.SID] = false
+		}
+	}
+	return own
 }
 
 // had says whether a member was in the process's group and session. Numbers come

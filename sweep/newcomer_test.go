@@ -112,6 +112,8 @@ func TestStopTakesInWhatIsBornMeanwhile(t *testing.T) {
 func TestStopNamesWhoStartsThemAgain(t *testing.T) {
 	supervisor := process{pid: 90, argv: words("/bin/supervise -a")}
 	again := with(orphan(0), child(90))
+	inSession := func(p *process) { p.pgid, p.sid = 100, 100 }
+	next := with(orphan(0), inSession)
 	tell(t, []story{{
 		name:    "a parent outside that runs",
 		world:   puts(supervisor, with(orphan(100), child(90), onDeath(respawns(20*time.Millisecond, again)))),
@@ -140,9 +142,46 @@ func TestStopNamesWhoStartsThemAgain(t *testing.T) {
 		says:    []string{"5001: started again by someone unseen; its parent is init (1)"},
 		exit:    sweep.ExitLeft,
 	}, {
-		name:    "in the group of what was stopped, as a process that changes its pid",
-		world:   puts(with(orphan(100), onDeath(respawns(30*time.Millisecond, with(orphan(0), func(p *process) { p.pgid, p.sid = 100, 100 }))))),
-		signals: "0s TERM group 100 by its leader",
+		name:    "in its session, where nobody else was: it changes its pid, and is stopped",
+		world:   puts(with(orphan(100), onDeath(respawns(30*time.Millisecond, next)))),
+		signals: "0s TERM group 100 by its leader, 110ms TERM group 100",
+		members: "100 stopped TERM, 5001 stopped TERM",
+	}, {
+		name: "the same, once more before the first signal, and not to be read then",
+		world: then(puts(with(orphan(100), onDeath(respawns(0, with(next, onDeath(respawns(0, next)))))), orphan(200)), func(k *kernel) {
+			k.before("survey", 2, func() { k.exit(k.table[100]) })
+			k.faults = []fault{{in: "inspect", pid: 5001, err: errUnreadable}}
+			k.at(50*time.Millisecond, func() { k.exit(k.table[5001]) })
+		}),
+		signals: "0s TERM group 200 by its leader, 110ms TERM group 100",
+		members: "100 vanished, 200 stopped TERM, 5002 stopped TERM",
+	}, {
+		name:    "in its session, which another one is about to leave",
+		world:   puts(with(orphan(100), onDeath(respawns(30*time.Millisecond, next))), process{pid: 90, sid: 100, ending: true}),
+		signals: "0s TERM 100, 110ms TERM 5001",
+		members: "100 stopped TERM, 5001 stopped TERM",
+	}, {
+		name:  "in its session, where something is that is only reported",
+		rules: "rules: [{name: r, marker: [MARK], orphan: [follows: MARK]}, {name: k, marker: [KEEP], orphan: [follows: KEEP], action: report}]\n",
+		world: puts(with(orphan(100), onDeath(respawns(30*time.Millisecond, next))),
+			process{pid: 200, sid: 100, env: []string{fmt.Sprintf("KEEP=%d", dead)}}),
+		signals: "0s TERM 100",
+		members: "100 stopped TERM, 5001 stop-unconfirmed, 200 reported",
+		exit:    sweep.ExitLeft,
+	}, {
+		name:  "in its session, when not all could be read",
+		rules: "rules: [{name: r, marker: [MARK], orphan: [follows: MARK]}, {name: k, marker: [KEEP], orphan: [follows: KEEP]}]\n",
+		world: then(puts(with(orphan(100), onDeath(respawns(30*time.Millisecond, next))), process{pid: 200, env: []string{fmt.Sprintf("KEEP=%d", dead)}}), func(k *kernel) {
+			k.faults = []fault{{in: "inspect", pid: 200, from: 4 * time.Millisecond, err: errStalled}}
+		}),
+		signals: "0s TERM 100",
+		members: "100 stopped TERM, 5001 stop-unconfirmed, 200 stop-unconfirmed",
+		exit:    sweep.ExitLeft,
+	}, {
+		name: "in its session, where somebody else is as well",
+		world: puts(with(orphan(100), onDeath(respawns(30*time.Millisecond, next))),
+			with(process{pid: 90, argv: words("/bin/supervise")}, func(p *process) { p.sid = 100 })),
+		signals: "0s TERM 100",
 		members: "100 stopped TERM, 5001 stop-unconfirmed",
 		says:    []string{"5001: in the group of what was stopped, 100: it changes its pid, or was started again there; its parent is init (1)"},
 		exit:    sweep.ExitLeft,

@@ -84,7 +84,7 @@ func (e *stopper) due(wanted func(*target) bool) []*target {
 // by one through their handles.
 func (e *stopper) send(sig syscall.Signal, due []*target) {
 	if e.first.IsZero() {
-		e.first, e.firstTicks = e.s.m.Now(), e.s.m.Ticks()
+		e.first, e.firstTicks, e.private = e.s.m.Now(), e.s.m.Ticks(), e.sessions()
 	}
 	byPID := make(map[int]*target, len(due))
 	set := make(map[int]bool, len(due))

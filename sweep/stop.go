@@ -33,18 +33,20 @@ type stopper struct {
 	short  bool          // there were too few descriptors for all handles
 	took   time.Duration // by the last look
 
+	planned    uint64       // ticks since boot
 	table      *match.Table // of the last reading
 	cut        bool         // that reading was not complete
 	hides      *bool        // whether no reading is; nil until a group could be signalled
 	first      time.Time    // of the first signal
 	firstTicks uint64
+	private    map[int]bool // sessions that held nobody but members then
 	kills      map[*tree]time.Time
 	killed     map[*target]time.Time
 	exitTicks  map[int]uint64 // by pid, when its exit was seen
 }
 
 func newStopper(s *session) *stopper {
-	return &stopper{s: s, known: map[platform.Identity]*target{}, waits: map[platform.Identity]int{},
+	return &stopper{s: s, planned: s.m.Ticks(), known: map[platform.Identity]*target{}, waits: map[platform.Identity]int{},
 		kills: map[*tree]time.Time{}, killed: map[*target]time.Time{}, exitTicks: map[int]uint64{}}
 }
 

@@ -142,3 +142,22 @@ func TestForkStormWithoutMarkers(t *testing.T) {
 	lab.Stopped(res, storm, With("TERM"))
 	lab.truthful(res, lab.Sleep(900))
 }
+
+// Guards against a process that is another one each time it is looked at, and
+// ignores SIGTERM: the marker and the session stay, so SIGKILL finds it in the end.
+func TestChangesItsPID(t *testing.T) {
+	lab := newLab(t)
+	text := fmt.Sprintf(`trap "" TERM; next() { sleep 0.1; next & exit; }; next # %s`, lab.Tag)
+	argv := []string{"sh", "-c", text}
+	lab.OrphanLeader(lab.deadMark(), argv...)
+	lab.eventually("another pid", func() bool {
+		found := lab.search(argv)
+		return len(found) > 0 && !slices.ContainsFunc(found, func(pid int) bool { s, _ := readStat(pid); return s.PGID == pid })
+	})
+	for try := 0; len(lab.search(argv)) > 0; try++ {
+		if try == 5 { // a busy machine may be too slow for it
+			t.Fatal("it runs on")
+		}
+		lab.Sweep("--grace", "100ms")
+	}
+}
