@@ -138,8 +138,11 @@ func (e *stopper) again(r *reading, v match.Verdict) *target {
 // and what was born since the plan.
 func (e *stopper) sessions() map[int]bool {
 	own := map[int]bool{}
+	if e.lacks() {
+		return own
+	}
 	for _, t := range e.known {
-		own[t.row.SID] = t.row.SID > 0 && !e.cut
+		own[t.row.SID] = t.row.SID > 0
 	}
 	for _, p := range e.table.Rows() {
 		if t := e.known[p.ID()]; !p.Exited() && !p.Ending && (t == nil && p.Start < e.planned || t != nil && t.tree.root.Action == match.ActionReport) {

@@ -178,6 +178,14 @@ func TestStopNamesWhoStartsThemAgain(t *testing.T) {
 		members: "100 stopped TERM, 5001 stop-unconfirmed, 200 stop-unconfirmed",
 		exit:    sweep.ExitLeft,
 	}, {
+		name: "in its session, where somebody may be hidden",
+		world: then(puts(with(orphan(100), onDeath(respawns(30*time.Millisecond, next)))), func(k *kernel) {
+			k.hides = true
+		}),
+		signals: "0s TERM 100",
+		members: "100 stopped TERM, 5001 stop-unconfirmed",
+		exit:    sweep.ExitLeft,
+	}, {
 		name: "in its session, where somebody else is as well",
 		world: puts(with(orphan(100), onDeath(respawns(30*time.Millisecond, next))),
 			with(process{pid: 90, argv: words("/bin/supervise")}, func(p *process) { p.sid = 100 })),

@@ -108,18 +108,23 @@ func (e *stopper) send(sig syscall.Signal, due []*target) {
 }
 
 // whole returns the groups that may be signalled as such (see wholeGroups), none
-// where the reading leaves any process's group open: nothing but a pid is
-// known of one whose reading was given up or that hidepid=1 (proc(5)) hides, and
-// not even that of those that hidepid=2 does.
+// where the reading lacks somebody.
 func (e *stopper) whole(set map[int]bool) map[int]bool {
+	if e.lacks() {
+		return nil
+	}
+	return wholeGroups(e.table, set, e.s.system.PGID)
+}
+
+// lacks says whether the reading leaves any process's group and session open:
+// nothing but a pid is known of one whose reading was given up or that hidepid=1
+// (proc(5)) hides, and not even that of those that hidepid=2 does.
+func (e *stopper) lacks() bool {
 	if e.hides == nil {
 		hides := e.s.m.Hides()
 		e.hides = &hides
 	}
-	if *e.hides || e.cut || slices.ContainsFunc(e.table.Rows(), func(p platform.Process) bool { return p.Start == 0 }) {
-		return nil
-	}
-	return wholeGroups(e.table, set, e.s.system.PGID)
+	return *e.hides || e.cut || slices.ContainsFunc(e.table.Rows(), func(p platform.Process) bool { return p.Start == 0 })
 }
 
 // group signals a whole group. A member that has not exited holds the number, so
